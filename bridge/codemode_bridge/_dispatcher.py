@@ -1,0 +1,303 @@
+"""The dispatcher: every frame `call` of a program becomes one call of the registry's pipeline, and nothing else.
+
+Rules
+- One `CallStream` a run: starts and pre-execute in the order of submission, bodies overlap as their tools allow,
+  reviews and settle records in the order in which bodies finish.
+- A sub-call is `<outer call id>:code:<n>`, n from 1 in the order of submission; its parent is the outer call's token,
+  its cancel signal is private to the run: it follows the outer one and is set when the run settles, whatever happened.
+- The records are written from inside the pipeline (`CallAudit`): the start before any policy sees the call, the end
+  before the program sees the value. A log that cannot be written fails that call and ends the run.
+- What the program gets: the canonical value, or a message. No code, no content, no metadata crosses.
+- Whatever the outcome, `records()` says what was done, what failed, what never began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal
+
+from codemode_bridge._contract import Binding, BindingError, WallPause
+from codemode_registry import (
+    CallAbandoned,
+    CallStream,
+    CallTicket,
+    CallTiming,
+    CancelSignal,
+    EventLog,
+    JsonValue,
+    Registry,
+    ToolCall,
+    ToolResult,
+)
+
+__all__ = ["CallRecord", "CallStatus", "Dispatcher", "VisibleTool"]
+
+CallStatus = Literal["done", "failed", "denied", "abandoned", "aborted"]
+
+_DENIED = frozenset(("DENIED", "APPROVAL_REJECTED", "APPROVAL_CANCELLED", "APPROVAL_UNAVAILABLE"))
+_ABORTED = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleTool:
+    """A tool that a program is given, with the spelling that its stub has."""
+
+    name: str
+    """The full name."""
+    namespace: str | None
+    method: str
+    """What the program writes after the dot; empty where only brackets reach it."""
+    parameters: tuple[str, ...]
+    """In the order of the stub."""
+    signature: str
+    """One line, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call that a program made, and how it ended."""
+
+    sub_call_id: str
+    name: str
+    """The tool's full name."""
+    arguments: Mapping[str, JsonValue]
+    status: CallStatus
+    """`done`; `failed`; `denied` (a policy, a guard or a human said no, the body did not run); `aborted` (cancelled);
+    `abandoned` (the run ended before it began)."""
+    duration: float
+    """Seconds from the start of its policies to the end of its review; 0 when it never began."""
+    message: str | None
+    """Why it did not end well; None when it did."""
+    line: int | None = None
+    """The program's line of the call, 1-based."""
+
+
+class _Entry:
+    """One submitted call, while its run lives."""
+
+    __slots__ = ("arguments", "duration", "line", "message", "name", "start_seq", "status", "sub_call_id", "ticket")
+
+    def __init__(self, sub_call_id: str, name: str, arguments: Mapping[str, JsonValue], line: int | None) -> None:
+        self.sub_call_id = sub_call_id
+        self.name = name
+        self.arguments = arguments
+        self.line = line
+        self.ticket: CallTicket | None = None
+        self.start_seq: int | None = None
+        self.status: CallStatus = "abandoned"
+        self.duration = 0.0
+        self.message: str | None = None
+
+
+class Dispatcher:
+    """The calls of one run. An async context manager: leaving it waits until everything that began has settled."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        outer: ToolCall,
+        tools: Sequence[VisibleTool],
+        max_calls: int,
+        max_parallel: int,
+        events: EventLog | None,
+        pause: WallPause,
+    ) -> None:
+        """Prepare the calls of one run.
+
+        Args:
+            registry: whose pipeline the calls go through.
+            outer: the call of run_code; the sub-calls are its children.
+            tools: what the program may call, as it is when the run starts.
+            max_calls: calls that a program may submit.
+            max_parallel: overlapping bodies of concurrency-safe calls.
+            events: where the records go; None: nowhere.
+            pause: held while a human is asked.
+        """
+        self._registry = registry
+        self._outer = outer
+        self._events = events
+        self._pause = pause
+        self._max_calls = max_calls
+        self._settled_signal = CancelSignal()
+        self.cancel = CancelSignal.any(outer.cancel, self._settled_signal)
+        """Set when the outer call is cancelled, the log breaks, or the run is over."""
+        self._stream = CallStream(
+            registry, scope=outer.scope, max_parallel=max_parallel, settle_order="finish", audit=self
+        )
+        self._entries: dict[str, _Entry] = {}
+        self._over: str | None = None
+        self.broken: str | None = None
+        """Why the event log failed; None while it works."""
+        self.contexts: list[JsonValue] = []
+        """What sub-calls deferred to the outer result, in the order in which they settled."""
+        self.concludes_turn = False
+        """Whether a successful sub-call asked to end the model's turn."""
+        self.bindings: Mapping[str, Binding] = {tool.name: self._binding(tool) for tool in tools}
+
+    async def __aenter__(self) -> Dispatcher:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self.close("the run is over")
+        return await self._stream.__aexit__(kind, error, trace)
+
+    def close(self, reason: str) -> None:
+        """End the run's calls: queued ones are abandoned, running ones cancelled, later ones refused. Idempotent."""
+        if self._over is None:
+            self._over = reason
+            self._settled_signal.cancel(reason)
+            self._stream.close(reason)
+
+    @property
+    def count(self) -> int:
+        """Calls submitted so far."""
+        return len(self._entries)
+
+    def records(self) -> tuple[CallRecord, ...]:
+        """All submitted calls in their order; complete once the dispatcher was left."""
+        return tuple(
+            CallRecord(
+                sub_call_id=entry.sub_call_id,
+                name=entry.name,
+                arguments=entry.arguments,
+                status=entry.status,
+                duration=entry.duration,
+                message=entry.message or ("the run ended before it began" if entry.status == "abandoned" else None),
+                line=entry.line,
+            )
+            for entry in self._entries.values()
+        )
+
+    def _binding(self, tool: VisibleTool) -> Binding:
+        name = tool.name
+
+        def call(arguments: Mapping[str, JsonValue], line: int | None = None) -> Awaitable[JsonValue]:
+            return self._submit(name, arguments, line)
+
+        return Binding(
+            name=name,
+            parameters=tool.parameters,
+            call=call,
+            namespace=tool.namespace,
+            method=tool.method,
+            signature=tool.signature,
+            line_aware=True,
+        )
+
+    def _submit(self, name: str, arguments: Mapping[str, JsonValue], line: int | None) -> Awaitable[JsonValue]:
+        """Take a number and a place in the stream, now; what is returned waits for the outcome."""
+        if self._over is not None:
+            return _refused(f"{self._over}; {name} was not called")
+        if self.broken is not None:
+            return _refused(f"{self.broken}; {name} was not called")
+        if len(self._entries) >= self._max_calls:
+            return _refused(
+                f"call limit reached: a program may make {self._max_calls} tool calls; {name} was not called"
+            )
+        entry = _Entry(f"{self._outer.call_id}:code:{len(self._entries) + 1}", name, arguments, line)
+        self._entries[entry.sub_call_id] = entry
+        entry.ticket = self._stream.submit(
+            name, arguments, call_id=entry.sub_call_id, cancel=self.cancel, parent=self._outer.token
+        )
+        return _outcome(entry, entry.ticket)
+
+    # CallAudit: called by the pipeline
+
+    async def started(self, call: ToolCall) -> None:
+        """Write the start record; nothing of the pipeline has seen the call yet."""
+        entry = self._entries[call.call_id]
+        entry.status = "aborted"  # until it settles: the run may end in the middle
+        entry.arguments = call.arguments
+        if self._events is not None:
+            record = self._record(entry)
+            if entry.line is not None:
+                record["line"] = entry.line
+            entry.start_seq = await self._append("tool/code-dispatch-start", record)
+
+    async def settled(self, call: ToolCall, result: ToolResult, timing: CallTiming) -> None:
+        """Write the settle record and keep what the outer result needs; the program sees nothing before this ends."""
+        entry = self._entries[call.call_id]
+        entry.duration = (timing.before + timing.body + timing.after) / 1000
+        if result.is_error:
+            code = result.error.code
+            entry.status = "denied" if code in _DENIED else "aborted" if code in _ABORTED else "failed"
+            entry.message = result.error.message
+        else:
+            entry.status = "done"
+        if self._events is not None:
+            await self._append("tool/code-dispatch", self._settle_record(entry, result, timing))
+        if not result.is_error:
+            images = [block for block in result.content if block.get("type") == "image"]
+            if images:
+                self.contexts.append({"role": "user", "content": list(images)})
+            self.concludes_turn = self.concludes_turn or result.concludes_turn
+        self.contexts.extend(result.contexts)
+
+    def asking(self, call: ToolCall) -> AbstractContextManager[None]:
+        """A human is asked about this call: the wall clock of the run stands still."""
+        return self._pause.hold()
+
+    def _record(self, entry: _Entry) -> dict[str, JsonValue]:
+        outer = self._outer
+        record: dict[str, JsonValue] = {
+            "root_call_id": outer.root_call_id,
+            "parent_call_id": outer.call_id,
+            "sub_call_id": entry.sub_call_id,
+            "name": entry.name,
+            "arguments": dict(entry.arguments),
+        }
+        if outer.scope is not None:
+            record["scope"] = outer.scope.name
+        return record
+
+    def _settle_record(self, entry: _Entry, result: ToolResult, timing: CallTiming) -> dict[str, JsonValue]:
+        record = self._record(entry)
+        if entry.start_seq is not None:
+            record["start_seq"] = entry.start_seq
+        record["is_error"] = result.is_error
+        record["content"] = self._registry._shape_dispatch(
+            self._outer, self._outer.scope, entry.sub_call_id, entry.name, result.is_error, result.content
+        )
+        if result.is_error:
+            record["error"] = {
+                "message": result.error.message,
+                "code": result.error.code,
+                "name": result.error.name,
+            }
+        record["timing"] = {
+            "queued": timing.queued,
+            "before": timing.before,
+            "body": timing.body,
+            "after": timing.after,
+        }
+        return record
+
+    async def _append(self, kind: str, record: dict[str, JsonValue]) -> int:
+        assert self._events is not None
+        try:
+            return (await self._events.append(kind, record)).seq
+        except Exception as failure:
+            self.broken = f"the event log cannot be written ({type(failure).__name__}: {failure})"
+            self._settled_signal.cancel(self.broken)
+            raise
+
+
+async def _refused(message: str) -> JsonValue:
+    raise BindingError(message)
+
+
+async def _outcome(entry: _Entry, ticket: CallTicket) -> JsonValue:
+    try:
+        result = await ticket.wait()
+    except CallAbandoned as abandoned:
+        raise BindingError(f"{abandoned}; {entry.name} was not called") from None
+    if result.is_error:
+        raise BindingError(result.error.message)
+    return result.value

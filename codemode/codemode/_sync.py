@@ -1,0 +1,76 @@
+"""`run_sync`: one program from code that has no event loop, for scripts and notebooks."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from typing import Any
+
+import anyio
+import sniffio
+
+from codemode._code_mode import CodeMode
+from codemode._result import RunResult
+from codemode_registry import Registry
+
+__all__ = ["run_sync"]
+
+_RUN_OPTIONS = ("description", "call_id", "cancel")
+
+
+def run_sync(registry: Registry, code: str, **options: Any) -> RunResult:
+    """Run one program and wait for it.
+
+    Where an event loop is running already, as in a notebook, the program's own loop runs in a thread beside it.
+
+    Args:
+        registry: whose tools the program calls.
+        code: the program.
+        **options: those of `CodeMode` (scope, mode, limits, events, approver, runtime) and of `CodeMode.run`
+            (description, call_id, cancel).
+
+    Returns:
+        What happened; a program that fails is a result.
+
+    Raises:
+        RuntimeUnavailableError: no child can be started, or none that is sealed as required.
+    """
+    run_options = {name: options.pop(name) for name in _RUN_OPTIONS if name in options}
+
+    async def main() -> RunResult:
+        async with CodeMode(registry, **options) as code_mode:
+            return await code_mode.run(code, **run_options)
+
+    if not _inside_a_loop():
+        return anyio.run(main, backend="trio")
+    return _in_a_thread(lambda: anyio.run(main, backend="trio"))
+
+
+def _inside_a_loop() -> bool:
+    try:
+        sniffio.current_async_library()
+    except sniffio.AsyncLibraryNotFoundError:
+        return False
+    return True
+
+
+def _in_a_thread(work: Any) -> RunResult:
+    """Run `work` in a thread of its own, with this context, and hand on what it returns or raises."""
+    results: list[RunResult] = []
+    failures: list[BaseException] = []
+    context = contextvars.copy_context()
+
+    def body() -> None:
+        # The context says that an async library is running here; in the new thread none is.
+        sniffio.current_async_library_cvar.set(None)
+        try:
+            results.append(work())
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=context.run, args=(body,), name="codemode-run-sync")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
