@@ -169,9 +169,10 @@ class Converter:
         shapes: list[Shape] = []
         notes: list[str] = []
         for branch in branches:
-            typed = self.convert(document, branch, _branch_hint(hint, branch), depth + 1)
+            typed = self.convert(document, branch, _branch_hint(hint, branch), depth + 1, own=True)
             shapes.append(typed.shape)
-            text = (_description(branch) or typed.text) if len(branches) > 1 and typed.shape != NONE else ""
+            text = "" if typed.shape == NONE or isinstance(typed.shape, Ref) else _description(branch)
+            text = text or typed.text
             if text and len(brief(typed.shape)) <= MAX_VALUE:
                 text = f"{brief(typed.shape)}: {text}"
             notes.extend([text, *typed.remarks] if text else typed.remarks)
@@ -302,7 +303,7 @@ class Converter:
     def _field(self, document: Document, name: str, schema: object, required: bool, hint: str, depth: int) -> Field:
         typed = self.convert(document, schema, join_names(hint, pascal(name)), depth + 1)
         extra = list(typed.remarks)
-        if isinstance(schema, Mapping):
+        if isinstance(schema, Mapping) and not required:
             extra.extend(default_remark(cast("Schema", schema)))
         return Field(name, typed.shape, required, note(_description(schema) or typed.text, extra))
 

@@ -66,7 +66,11 @@ class Method:
     """The arguments as one object."""
     returns: Shape
     lines: tuple[str, ...]
-    """The docstring's lines."""
+    """The description's lines."""
+    tags: tuple[str, ...]
+    """What the tool declares of its effects, and conditions on its arguments."""
+    result_note: str
+    """What the result's type does not say."""
 
 
 def read_method(tool: ToolLike, spelling: Spelling, converter: Converter) -> Method:
@@ -92,7 +96,8 @@ def _read(tool: ToolLike, spelling: Spelling, converter: Converter, schema: obje
     extra = None if root.extra is None else converter.convert(document, root.extra, hint).shape
     record = Record(tuple(fields), "" if extra is None else "other keys allowed", ())
     typed = Typed(ANY) if output is None else converter.convert(Document(output), output, hint + "Result", own=True)
-    lines = _documentation(tool, spelling, root, tuple(parameters), typed, output)
+    effects = tool.annotations
+    tags = ["read-only"] if effects.read_only else ["destructive"] if effects.destructive else []
     return Method(
         spelling,
         hint,
@@ -100,7 +105,9 @@ def _read(tool: ToolLike, spelling: Spelling, converter: Converter, schema: obje
         extra,
         Declaration(hint + "Args", record),
         typed.shape,
-        tuple(lines),
+        tuple(paragraphs(tool.description)),
+        (*tags, *root.notes),
+        _result_note(typed, output),
     )
 
 
@@ -177,34 +184,8 @@ def _fits_atom(value: object, atom: Atom) -> bool:
     return isinstance(value, str) and atom.name == "str"
 
 
-def _documentation(
-    tool: ToolLike,
-    spelling: Spelling,
-    root: ParametersRoot,
-    parameters: tuple[Parameter, ...],
-    returns: Typed,
-    output: object,
-) -> list[str]:
-    lines = paragraphs(tool.description)
-    tags: list[str] = []
-    if tool.annotations.read_only:
-        tags.append("[read-only]")
-    elif tool.annotations.destructive:
-        tags.append("[destructive]")
-    if spelling.method is not None and spelling.method != spelling.name:
-        tags.append(f"[name: {one_line(spelling.name)}]")
-    tags.extend(f"[{text}]" for text in root.notes)
-    if tags:
-        first = lines[0] if lines else ""
-        lines[:1] = [" ".join([first, *tags] if first else tags)]
-    if spelling.dict_form is False:
-        noted = [f"    {parameter.name}: {parameter.note}" for parameter in parameters if parameter.note]
-        if noted:
-            lines += ["", "Args:", *noted] if lines else ["Args:", *noted]
-    said = returns.text
-    if not said and not isinstance(returns.shape, Ref) and isinstance(output, Mapping):
-        said = one_line(cast("Any", output).get("description"))
-    said = note(said, list(returns.remarks))
-    if said:
-        lines += ["", f"Returns: {said}"] if lines else [f"Returns: {said}"]
-    return lines
+def _result_note(returns: Typed, output: object) -> str:
+    text = returns.text
+    if not text and not isinstance(returns.shape, Ref) and isinstance(output, Mapping):
+        text = one_line(cast("Any", output).get("description"))
+    return note(text, list(returns.remarks))

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 
 from ._convert import Converter
 from ._declare import NO_NAMES, Declarations
+from ._documentation import class_documentation, documentation, shared_notes
 from ._literals import string_literal
 from ._methods import Method, read_method
 from ._names import join_names, pascal
@@ -127,15 +128,15 @@ class _Module:
         shape = method.extra
         return f"**{name}: {self._types.spell(shape, shadowed) if shape else ''}"
 
-    def _entry(self, method: Method, name: str, shadowed: frozenset[str], *, documented: bool = True) -> list[str]:
+    def _entry(self, method: Method, name: str, shadowed: frozenset[str], lines: list[str]) -> list[str]:
         returns = self._types.spell(method.returns, shadowed)
         if self._form == "check":
             return self._overloads(method, name, shadowed, returns)
         head = f"    async def {name}({self._parameters(method, shadowed)}) -> {returns}:"
-        if not documented or not method.lines:
+        if not lines:
             return [head + " ..."]
-        lines = [head, docstring(list(method.lines), "        ")]
-        return lines if self._form == "prompt" else [*lines, "        ..."]
+        entry = [head, docstring(lines, "        ")]
+        return entry if self._form == "prompt" else [*entry, "        ..."]
 
     def _overloads(self, method: Method, name: str, shadowed: frozenset[str], returns: str) -> list[str]:
         record = self._types.spell(Ref(method.record), shadowed)
@@ -162,16 +163,21 @@ class _Module:
 
     def _callable(self, method: Method) -> str:
         name = self._callables[method.spelling.full_name]
-        lines = self._entry(method, "__call__", NO_NAMES, documented=method.spelling.method is None)
+        words = documentation(method, {}, name_tag=False) if method.spelling.method is None else []
+        lines = self._entry(method, "__call__", NO_NAMES, words)
         return "\n".join([f"class {name}({self._types.name('Protocol')}):", *lines])
 
     def _class(self, name: str, methods: list[Method], spaces: dict[str, str | None]) -> str:
         members = {method.spelling.method for method in methods} | set(spaces.values())
         shadowed = frozenset(member for member in members if member)
         lines = [f"    {attribute}: {self._classes[space]}" for space, attribute in sorted(spaces.items()) if attribute]
+        shared = {} if self._form == "check" else shared_notes(methods)
+        if shared:
+            lines.insert(0, docstring(class_documentation(shared), "    "))
         for method in methods:
             if method.spelling.method is not None:
-                lines += self._entry(method, method.spelling.method, shadowed)
+                words = documentation(method, shared, name_tag=self._form == "prompt")
+                lines += self._entry(method, method.spelling.method, shadowed, words)
         lines += self._subscripts(name, methods, spaces, shadowed)
         return "\n".join([f"class {name}({self._types.name('Protocol')}):", *(lines or ["    pass"])])
 
