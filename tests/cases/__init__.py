@@ -1,0 +1,1 @@
+"""Acceptance tests: programs that users of comparable products could not run, each with the right answer."""
