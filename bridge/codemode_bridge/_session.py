@@ -1,0 +1,355 @@
+"""One program in one child: the host's loop from the `run` frame to the last word.
+
+Rules of this module: the loop reads the bridge in the caller's task; each call of the program is answered in a task of
+its own, and all of them are over before `drive` returns. Nothing that a child sends raises here. The limits are kept by
+one deadline, the earliest moment at which the child could have used up its CPU time or the wall clock run out; when it
+comes, the clocks are read from outside and the run ends or a new deadline is set. Whatever ends a run, the child is
+killed first and everything else is settled after.
+
+The first outcome wins: later frames, answers and signals change nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+
+from codemode_bridge import _clock
+from codemode_bridge._children import Child, Exit
+from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
+from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body
+from codemode_bridge._ledger import Ledger
+from codemode_bridge._contract import Binding, BindingError, CodeRunRequest, CodeRunResult, RunError, Usage
+from codemode_bridge._wire import Call, Cancel, Done, Flood, Log
+from codemode_registry import CancelSignal
+
+_READ = 65536
+_LONG_READ = 1024 * 1024
+# So many full reads in a row, then other tasks of the loop get their turn.
+_READS_A_TURN = 8
+# The clocks are never looked at more often than this; a limit is kept to within as much.
+_SHORTEST_CHECK = 0.01
+# While so much waits to be taken by the child, nothing more is read from it: a child that asks and never listens
+# fills its own memory, not the host's.
+_MOST_UNSENT = 4 * 1024 * 1024
+_MIB = 1024 * 1024
+_SMALLEST_FRAME_LIMIT = 64 * _MIB
+_LARGEST_FRAME_LIMIT = 1024 * _MIB
+# The JSON text that a Python child writes is never this much shorter than ours (1e15 is 4 bytes, ours takes 18).
+_TEXT_GROWTH = 5
+
+
+class Session:
+    """One run in one child."""
+
+    def __init__(
+        self,
+        child: Child,
+        request: CodeRunRequest,
+        *,
+        started: float,
+        closing: CancelSignal,
+        meanwhile: Callable[[], None],
+        unrestricted: bool = False,
+    ) -> None:
+        """`started`: when the run began to count (monotonic); `closing` ends it as `request.cancel` does.
+
+        `meanwhile` is called once, when the program is under way: the moment to prepare the next child.
+        """
+        self._child = child
+        self._request = request
+        self._limits = limits = request.limits
+        self._started = started
+        self._unrestricted = unrestricted
+        self._closing = closing
+        self._meanwhile = meanwhile
+        # Escapes make a text at most three times as long; and no frame is longer than the child's memory.
+        longest = min(3 * max(limits.output_bytes, _SMALLEST_FRAME_LIMIT), limits.memory_bytes, _LARGEST_FRAME_LIMIT)
+        self._frame_bytes = longest + _MIB
+        self._decoder = FrameDecoder(frame_bytes=self._frame_bytes, memory_bytes=limits.memory_bytes)
+        self._ledger = Ledger(limits.output_bytes)
+        self._unsent: deque[memoryview] = deque()
+        self._unsent_bytes = 0
+        self._calls: dict[int, anyio.CancelScope] = {}
+        self._call_count = 0
+        self._outcome: Done | RunError | None = None
+        self._exit_wanted = False
+        self._usage = Usage()
+
+    # -- the spine ----------------------------------------------------------------------------------------------
+
+    async def drive(self) -> CodeRunResult:
+        """Run the program to its end, whatever that is."""
+        request, child = self._request, self._child
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._scope = anyio.CancelScope()
+                self._send(self._run_frame())
+                child.wire.run_sent()
+                self._meanwhile()
+                for signal in (request.cancel, self._closing):
+                    if signal is not None:
+                        self._tasks.start_soon(self._watch, signal)
+                while self._outcome is None:
+                    self._scope = anyio.CancelScope(deadline=anyio.current_time() + self._next_check())
+                    with self._scope:
+                        await self._receive()
+                    if self._outcome is None:
+                        self._look_at_clocks()
+                self._measure()
+                if not self._exit_wanted:
+                    child.end()
+                self._tasks.cancel_scope.cancel()
+            if self._exit_wanted:
+                self._learn(await child.exit())
+        finally:
+            child.end()
+        return self._result()
+
+    def _run_frame(self) -> bytes:
+        request, limits = self._request, self._limits
+        options: dict[str, object] = {
+            "check_only": request.check_only,
+            "limits": {"memory_bytes": limits.memory_bytes, "compute_seconds": limits.compute_seconds},
+        }
+        if self._unrestricted:
+            options["unrestricted"] = True
+        tools = [_tool(binding) for binding in request.bindings.values()]
+        return encode({"type": "run", "program": request.program, "tools": tools, "options": options})
+
+    async def _receive(self) -> None:
+        """Take what the child sends, until the run has an outcome."""
+        bridge, decoder = self._child.bridge, self._decoder
+        turns = 0
+        while self._outcome is None:
+            if self._unsent_bytes > _MOST_UNSENT:
+                await anyio.wait_writable(bridge)
+                self._flush()
+                continue
+            size = min(max(decoder.wanted(), _READ), _LONG_READ)
+            try:
+                data = bridge.recv(size)
+            except BlockingIOError:
+                turns = 0
+                await anyio.wait_readable(bridge)
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                self._exit_wanted = True
+                self._outcome = died(decoder.fault())
+                return
+            for body in decoder.feed(data):
+                self._take(body)
+                if self._outcome is not None:
+                    return
+            turns += 1
+            if turns >= _READS_A_TURN:
+                turns = 0
+                await anyio.lowlevel.checkpoint()
+            elif len(data) < size:
+                await anyio.wait_readable(bridge)
+
+    def _take(self, body: object) -> None:
+        if isinstance(body, Oversized):
+            # A fault's report is followed by the end of the stream, which says how the child died.
+            if body.fault is None:
+                self._outcome = oversized(body.size, self._frame_bytes)
+            return
+        event = self._child.wire.receive(body)
+        match event:
+            case Call():
+                self._call(event)
+            case Log(text):
+                kept = self._ledger.add(text)
+                if kept and self._request.on_log is not None:
+                    self._request.on_log(kept)
+                if self._ledger.over:
+                    self._outcome = self._ledger.exceeded()
+            case Cancel(call_id):
+                scope = self._calls.get(call_id)
+                if scope is not None:
+                    scope.cancel()
+            case Done():
+                self._done(event)
+            case Flood(why):
+                self._outcome = flooded(why)
+            case _:
+                pass
+
+    def _done(self, done: Done) -> None:
+        if done.error is not None and done.error.type == "MemoryError" and not done.error.message:
+            self._outcome = out_of_memory(done.error, self._limits.memory_bytes)
+            return
+        if done.has_value:
+            # The exact size is only worked out where it could matter.
+            room = self._ledger.room()
+            size = self._decoder.last_size
+            if size * _TEXT_GROWTH > room:
+                size = len(encode_body(done.value))
+            self._ledger.add_value(size)
+            if self._ledger.over:
+                self._ledger.add_value(-size)
+                self._outcome = self._ledger.exceeded()
+                return
+        self._outcome = done
+
+    # -- calls --------------------------------------------------------------------------------------------------
+
+    def _call(self, call: Call) -> None:
+        """Submit a call, in the order of the frames; it is awaited in a task of its own."""
+        binding = self._request.bindings.get(call.name)
+        if binding is None:
+            self._refuse(call.id, f"unknown tool {call.name!r}")
+            return
+        self._call_count += 1
+        try:
+            awaitable = binding.call(call.arguments, call.line) if binding.line_aware else binding.call(call.arguments)
+        except BindingError as error:
+            self._refuse(call.id, error.message)
+        except Exception as error:
+            self._refuse(call.id, _foreign(error))
+        else:
+            self._calls[call.id] = scope = anyio.CancelScope()
+            self._tasks.start_soon(self._answer, call.id, awaitable, scope)
+
+    async def _answer(self, call_id: int, awaitable: Awaitable[Any], scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                frame = encode({"type": "reply", "id": call_id, "ok": True, "value": await awaitable})
+            except BindingError as error:
+                self._refuse(call_id, error.message)
+            except Exception as error:
+                self._refuse(call_id, _foreign(error))
+            else:
+                if self._outcome is None and self._child.wire.may_reply(call_id):
+                    self._send(frame)
+        del self._calls[call_id]
+
+    def _refuse(self, call_id: int, message: str) -> None:
+        if self._outcome is None and self._child.wire.may_reply(call_id):
+            self._send(encode({"type": "reply", "id": call_id, "ok": False, "message": message}))
+
+    # -- out ----------------------------------------------------------------------------------------------------
+
+    def _send(self, frame: bytes) -> None:
+        if not self._unsent:
+            try:
+                sent = self._child.bridge.send(frame)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                return  # The child is gone; reading says so.
+            if sent == len(frame):
+                return
+            self._tasks.start_soon(self._drain)
+            self._unsent.append(memoryview(frame)[sent:])
+            self._unsent_bytes += len(frame) - sent
+        else:
+            self._unsent.append(memoryview(frame))
+            self._unsent_bytes += len(frame)
+
+    async def _drain(self) -> None:
+        while self._unsent and self._outcome is None:
+            await anyio.wait_writable(self._child.bridge)
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent and self._outcome is None:
+                first = self._unsent[0]
+                sent = self._child.bridge.send(first)
+                self._unsent_bytes -= sent
+                if sent == len(first):
+                    self._unsent.popleft()
+                else:
+                    self._unsent[0] = first[sent:]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._unsent.clear()
+            self._unsent_bytes = 0
+
+    # -- limits -------------------------------------------------------------------------------------------------
+
+    def _next_check(self) -> float:
+        return max(min(self._wall_left(), self._compute_left()), _SHORTEST_CHECK)
+
+    def _wall_left(self) -> float:
+        paused = self._request.pause.paused() if self._request.pause is not None else 0.0
+        return self._limits.wall_seconds - (time.monotonic() - self._started - paused)
+
+    def _compute_left(self) -> float:
+        used = _clock.cpu_seconds(self._child.pid)
+        return self._limits.compute_seconds - (used or 0.0)
+
+    def _look_at_clocks(self) -> None:
+        if self._compute_left() <= 0:
+            self._outcome = undone("compute", self._limits.compute_seconds)
+        elif self._wall_left() <= 0:
+            self._outcome = undone("wall", self._limits.wall_seconds)
+
+    async def _watch(self, signal: CancelSignal) -> None:
+        reason = await signal.wait()
+        if self._outcome is None:
+            self._outcome = RunError("abort", reason or "cancelled")
+            self._scope.cancel()
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def _measure(self) -> None:
+        pid = self._child.pid
+        self._usage = Usage(
+            wall_seconds=time.monotonic() - self._started,
+            compute_seconds=_clock.cpu_seconds(pid) or 0.0,
+            peak_memory_bytes=_clock.peak_memory(pid),
+            calls=self._call_count,
+        )
+
+    def _learn(self, end: Exit) -> None:
+        """How the child's process ended decides what a broken bridge means."""
+        usage = self._usage
+        self._usage = Usage(
+            wall_seconds=time.monotonic() - self._started,
+            compute_seconds=max(usage.compute_seconds, end.compute_seconds),
+            peak_memory_bytes=max(usage.peak_memory_bytes, end.peak_memory_bytes),
+            calls=usage.calls,
+        )
+        self._outcome = died(self._decoder.fault(), end, self._limits)
+
+    def _result(self) -> CodeRunResult:
+        outcome = self._outcome
+        assert outcome is not None
+        if isinstance(outcome, Done) and outcome.error is None:
+            return CodeRunResult(
+                outcome.value, outcome.has_value, tuple(self._ledger.lines()), None, outcome.notes, self._usage,
+                outcome.refusals,
+            )  # fmt: skip
+        done = outcome if isinstance(outcome, Done) else None
+        error = outcome.error if isinstance(outcome, Done) else outcome
+        assert error is not None
+        logs, error = self._ledger.fit(error)
+        return CodeRunResult(
+            None, False, tuple(logs), error, done.notes if done else (), self._usage, done.refusals if done else ()
+        )
+
+
+def _tool(binding: Binding) -> dict[str, object]:
+    return {
+        "name": binding.name,
+        "namespace": binding.namespace,
+        "method": binding.method or binding.name,
+        "parameters": binding.parameters,
+        "signature": binding.signature,
+    }
+
+
+def _foreign(error: Exception) -> str:
+    """A binding's own failure, which is the host's: the program learns its class and text and goes on."""
+    return f"{type(error).__name__}: {error}"

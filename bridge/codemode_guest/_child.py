@@ -1,0 +1,93 @@
+"""One child's life: seal, say ready, wait for one program, run it, be killed.
+
+Rules of this module: nothing returns from here; a child leaves by `os._exit` alone, so that no cleanup of the zygote's
+runs twice. The program's text is first looked at after the seal and the run's limits are in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import sys
+import traceback
+from typing import NoReturn, cast
+
+from codemode_guest import _limits
+from codemode_guest._channel import ChannelClosed, GuestChannel
+from codemode_guest._loop import GuestLoop
+from codemode_guest._seal import ChildSeal
+from codemode_guest._syscalls import BRIDGE_FD
+from codemode_guest._unrestricted import run_unrestricted
+
+try:
+    from codemode_guest import _program
+except ImportError:  # TEMPORARY until the dialect lands
+    _program = None
+
+# Exit codes of a child that ends by itself. The host shows them when a run ends in `worker-exit`.
+EXIT_OVER = 0
+EXIT_SEAL = 70
+EXIT_BROKEN = 71
+
+
+class Nursery:
+    """Everything a child needs that can be made before it is forked."""
+
+    def __init__(self, seal: ChildSeal | None, *, sealed: bool, address_space: int) -> None:
+        """`address_space`: what the interpreter itself has mapped; the seal closes the place to look it up."""
+        self._seal = seal
+        self._sealed = sealed and seal is not None
+        self._base = address_space
+
+    def live(self, bridge: int) -> NoReturn:
+        """Be a child on the descriptor `bridge`."""
+        code = EXIT_BROKEN
+        try:
+            if bridge != BRIDGE_FD:
+                os.dup2(bridge, BRIDGE_FD, inheritable=False)
+            os.closerange(BRIDGE_FD + 1, BRIDGE_FD + 64)
+            channel = GuestChannel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=BRIDGE_FD))
+            loop = GuestLoop(channel, BRIDGE_FD)
+            if self._seal is not None:
+                code = EXIT_SEAL
+                self._seal.apply()
+                code = EXIT_BROKEN
+            self._serve(channel, loop)
+            code = EXIT_OVER
+        except ChannelClosed:
+            code = EXIT_OVER
+        except BaseException:
+            # The bridge takes a fault's report as its last words (see `faulthandler` in the zygote).
+            os.write(BRIDGE_FD, b"Fatal Python error: the child broke\n\n" + traceback.format_exc().encode())
+        finally:
+            os._exit(code)
+
+    def _serve(self, channel: GuestChannel, loop: GuestLoop) -> None:
+        channel.send("ready", {"pid": os.getpid(), "sealed": self._sealed})
+        frames = channel.read()
+        while not frames:
+            frames = channel.read()
+        frame = frames[0]
+        options = cast("dict[str, object]", frame["options"])
+        limits = cast("dict[str, float]", options["limits"])
+        _limits.confine(
+            memory_bytes=int(limits["memory_bytes"]), compute_seconds=limits["compute_seconds"], base=self._base
+        )
+        gc.enable()
+        asyncio.set_event_loop(loop)
+        run = run_unrestricted if options.get("unrestricted") is True else _program.run_program
+        try:
+            loop.run_until_complete(run(frame, channel))
+        except MemoryError:
+            self._out_of_memory(channel)
+        # The host has the result and kills the child; until then nothing that is left of the program may run.
+        sys.stdout = sys.stderr = None  # type: ignore[assignment]
+        while True:
+            channel.read()
+
+    def _out_of_memory(self, channel: GuestChannel) -> None:
+        """Memory ran out where nobody could report it: what the program held is garbage by now, so there is room."""
+        error = {"kind": "exception", "type": "MemoryError", "message": "", "line": None, "traceback": None}
+        channel.send("done", {"ok": False, "has_value": False, "value": None, "error": error, "notes": []})

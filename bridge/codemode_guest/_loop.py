@@ -1,0 +1,52 @@
+"""The child's event loop: asyncio's own, over a selector that knows one socket.
+
+Rules of this module: no descriptor is opened (a sealed child could not), no thread is woken, no signal is watched. An
+idle loop is a blocking read of the bridge: a sub-call's answer costs one system call, not epoll and then a read.
+
+`BaseEventLoop` asks two things of a subclass: `_selector.select(timeout)` and `_process_events(list)`. They are the
+same from Python 3.4 on, and `tests/bridge` holds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import select
+
+from codemode_guest._channel import GuestChannel
+
+Frames = list[dict[str, object]]
+
+
+class _BridgeSelector:
+    """What the loop waits on."""
+
+    def __init__(self, channel: GuestChannel, descriptor: int) -> None:
+        self._channel = channel
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+
+    def select(self, timeout: float | None) -> Frames:
+        if timeout is None:
+            return self._channel.read()
+        if timeout > 0 and not self._poll.poll(math.ceil(timeout * 1000)):
+            return []
+        return self._channel.read(wait=False)
+
+
+class GuestLoop(asyncio.BaseEventLoop):
+    """An asyncio loop for one program."""
+
+    def __init__(self, channel: GuestChannel, descriptor: int) -> None:
+        super().__init__()
+        self._channel = channel
+        self._selector = _BridgeSelector(channel, descriptor)
+
+    def _process_events(self, event_list: Frames) -> None:
+        on_frame = self._channel.on_frame
+        if on_frame is not None:
+            for frame in event_list:
+                on_frame(frame)
+
+    def _write_to_self(self) -> None:
+        """Another thread would wake the loop here; a child has one thread."""
