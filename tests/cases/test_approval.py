@@ -333,13 +333,11 @@ def test_a_tool_without_annotations_is_asked_about(case: Case) -> None:
 
     human = ScriptedHuman(["rejected"])
     world = World(case, approver=human)
-    for name, annotations in (
+    for name, marks in (
         ("look", ToolAnnotations(read_only=True)),
         ("torn", ToolAnnotations(read_only=True, destructive=True)),
     ):
-        world.registry.register(
-            Tool(name, "A tool.", execute=_value, parameters={"type": "object"}, annotations=annotations)
-        )
+        world.registry.register(Tool(name, "A tool.", execute=_value, parameters={"type": "object"}, annotations=marks))
 
     @world.registry.pre_execute
     async def policy(call: Any, next: Any) -> Any:

@@ -22,7 +22,7 @@ from tests.cases.world import World, assert_same
 async def until(reached: Any, seconds: float = 5) -> None:
     """Wait for a state that must come, with a bound."""
     with anyio.fail_after(seconds):
-        while not reached():
+        while not reached():  # noqa: ASYNC110 - the state is that of another process or of the product
             await anyio.sleep(0.002)
 
 

@@ -115,7 +115,8 @@ def test_a_gather_cannot_outrun_the_cap(case: Case) -> None:
         assert str(visit.arguments["id"]) in result.text
     assert "name" in result.text
     caught = world.run(
-        "import asyncio\nrs = await asyncio.gather(*[tools.name({'id': i}) for i in range(50)], return_exceptions=True)\n"
+        "import asyncio\ncalls = [tools.name({'id': i}) for i in range(50)]\n"
+        "rs = await asyncio.gather(*calls, return_exceptions=True)\n"
         "return [r if isinstance(r, str) else type(r).__name__ for r in rs]",
         limits=Limits(max_calls=3),
     )

@@ -114,7 +114,8 @@ REFUSED = {
 def test_a_call_that_cannot_be_made_says_why_and_sends_nothing(form: str) -> None:
     call, words = REFUSED[form]
     world = world_of(
-        f"try:\n    r = await {call}\n    return ['sent', r]\nexcept Exception as e:\n    return [type(e).__name__, str(e)]"
+        f"try:\n    r = await {call}\n    return ['sent', r]\n"
+        "except Exception as e:\n    return [type(e).__name__, str(e)]"
     )
     kind, text = world.value()
     assert kind in {"TypeError", "ValueError", "ToolCallError"}, (kind, text)
@@ -204,8 +205,8 @@ def test_namespaces_are_reached_by_dot_by_subscript_and_by_full_name() -> None:
             "github.create_issue",
             "my-server.get",
             "my-server.get",
-        ]
-        + world.value("return [sorted(dir(tools)), dir(tools.github)]"),
+            *world.value("return [sorted(dir(tools)), dir(tools.github)]"),
+        ],
     )
     assert {data["name"] for data in world.starts()} == {"github.create_issue", "github.list-prs", "my-server.get"}
     missing = world.run("await tools.github.creat_issue()")

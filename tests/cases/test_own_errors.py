@@ -32,7 +32,10 @@ RUNTIME: dict[str, tuple[str, int, str, tuple[str, ...]]] = {
         ("'a'",),
     ),
     "in an async helper": (
-        "import asyncio\nasync def f(i):\n    if i:\n        raise ValueError('bad ' + str(i))\nawait asyncio.gather(f(0), f(1))",
+        (
+            "import asyncio\nasync def f(i):\n    if i:\n        raise ValueError('bad ' + str(i))\n"
+            "await asyncio.gather(f(0), f(1))"
+        ),
         4,
         "ValueError",
         ("bad 1",),
@@ -118,7 +121,7 @@ SYNTAX: dict[str, tuple[str, int, tuple[str, ...]]] = {
 def test_what_does_not_compile_or_is_refused_says_where_and_what_instead(what: str) -> None:
     program, line, words = SYNTAX[what]
     world = World("", [tool("act")], bodies={"act": lambda w, a, c: 1})
-    result = world.run("await tools.act()\n" * 0 + program)
+    result = world.run(program)
     text = failed(result, "syntax", line=line)
     for word in words:
         assert word in text, text

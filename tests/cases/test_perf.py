@@ -11,6 +11,7 @@ import anyio
 
 from codemode import CancelSignal, CodeMode, Limits, ProcessRuntime
 from tests.cases.given import Case, given
+from tests.cases.test_cancellation import until
 from tests.cases.world import World, assert_same
 
 
@@ -92,7 +93,7 @@ def test_runs_of_every_outcome_leave_nothing_behind(case: Case) -> None:
                 await one(code_mode, number)
             gc.collect()
             # A warm child may be on its way at either moment.
-            await _until(lambda: _descriptors() <= open_before + 3)
+            await until(lambda: _descriptors() <= open_before + 3)
         await runtime.aclose()
 
     before, fds = _children(), _descriptors()
@@ -105,9 +106,3 @@ def test_runs_of_every_outcome_leave_nothing_behind(case: Case) -> None:
         time.sleep(0.01)
     assert _children() - before == set()
     assert _descriptors() <= fds
-
-
-async def _until(reached: object) -> None:
-    with anyio.fail_after(5):
-        while not reached():  # type: ignore[operator]
-            await anyio.sleep(0.005)

@@ -1,8 +1,8 @@
 """A world for one program: its tools as real tools of a real registry, what they saw, and the event log.
 
-Tools are raw `Tool`s with exactly the schemas of the case; the body comes from `behaviours.py`, found by the tool's name
-and its prose. A body runs as a coroutine, so that a program's calls are not slowed by threads. Only the public names
-of `codemode` are used.
+Tools are raw `Tool`s with exactly the schemas of the case; the body comes from `behaviours.py`, found by the tool's
+name and its prose. A body runs as a coroutine, so that a program's calls are not slowed by threads. Only the public
+names of `codemode` are used.
 
 One `ProcessRuntime` is shared by all worlds of a test process (each run still has a child of its own), and each world
 runs on one of the two event loops, picked by the case's id, so that both are used all over.
