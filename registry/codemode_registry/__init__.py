@@ -1,0 +1,86 @@
+"""codemode_registry: tools, layers and scopes, the pipeline of one call, policies, approvals, events.
+
+Knows nothing of programs; a host can use it alone. What is public stands here; everything in `_modules` is private to this
+package, and what rooms above may use of it is in the README.
+"""
+
+from ._approval import Approver
+from ._audit import NativeAudit
+from ._call import ApprovalRequest, CallAudit, CallTiming, CallToken, DispatchLog, ToolCall, ToolRequest
+from ._cancel import CancelSignal
+from ._decisions import UNSET, Accept, Allow, Ask, Block, Decision, Deny, Verdict
+from ._errors import (
+    CallAbandoned,
+    CodeModeError,
+    LogError,
+    RegistrationError,
+    RuntimeUnavailableError,
+    ToolError,
+    describe,
+)
+from ._events import Event, EventLog, JsonlEventLog, MemoryEventLog, read_events
+from ._explain import did_you_mean, near
+from ._json import FrozenDict, FrozenList, JsonValue, NotJsonError, freeze, thaw
+from ._registration import Registration
+from ._registry import Registry
+from ._result import CallError, ContentBlock, ToolFailure, ToolResult, ToolSuccess
+from ._scope import Scope
+from ._stream import CallStream, CallTicket
+from ._surface import Toolset
+from ._tool import RUN_CODE, Tool, ToolAnnotations, ToolContext
+
+__all__ = [
+    "RUN_CODE",
+    "UNSET",
+    "Accept",
+    "Allow",
+    "ApprovalRequest",
+    "Approver",
+    "Ask",
+    "Block",
+    "CallAbandoned",
+    "CallAudit",
+    "CallError",
+    "CallStream",
+    "CallTicket",
+    "CallTiming",
+    "CallToken",
+    "CancelSignal",
+    "CodeModeError",
+    "ContentBlock",
+    "Decision",
+    "Deny",
+    "DispatchLog",
+    "Event",
+    "EventLog",
+    "FrozenDict",
+    "FrozenList",
+    "JsonValue",
+    "JsonlEventLog",
+    "LogError",
+    "MemoryEventLog",
+    "NativeAudit",
+    "NotJsonError",
+    "Registration",
+    "RegistrationError",
+    "Registry",
+    "RuntimeUnavailableError",
+    "Scope",
+    "Tool",
+    "ToolAnnotations",
+    "ToolCall",
+    "ToolContext",
+    "ToolError",
+    "ToolFailure",
+    "ToolRequest",
+    "ToolResult",
+    "ToolSuccess",
+    "Toolset",
+    "Verdict",
+    "describe",
+    "did_you_mean",
+    "freeze",
+    "near",
+    "read_events",
+    "thaw",
+]

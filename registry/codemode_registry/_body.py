@@ -1,0 +1,150 @@
+"""Running a tool's body: async bodies in a cancel scope, sync ones in a thread; both with a deadline.
+
+Rules
+- A started body is awaited. An async one is cancelled through its scope; a sync one sees `ctx.cancel` and gets
+  `drain_seconds` to stop, after which its thread is left behind and said to be. Never a hang.
+- Threads come from trio's thread cache, which works under asyncio too: daemon threads without an upper bound, so that
+  bodies which are stuck cannot starve the others, nor keep the process alive.
+- Cancellation of the CALLER'S task passes through, after the body has been awaited. A body that raises the event loop's
+  cancellation by itself has merely failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import outcome as outcomes
+import trio
+
+from ._cancel import CancelSignal, LoopDoor
+
+
+@dataclass(slots=True)
+class BodyOutcome:
+    """How a body ended."""
+
+    value: Any = None
+    error: BaseException | None = None
+    timed_out: bool = False
+    cancelled: bool = False
+    """It was stopped because its signal was set."""
+    stuck: bool = False
+    """Its thread did not stop and was left behind."""
+
+
+class _Stop:
+    """Cancels a scope when a signal is set, and remembers whether that came before the deadline."""
+
+    __slots__ = ("_door", "at", "forget", "scope")
+
+    def __init__(self, scope: anyio.CancelScope, signal: CancelSignal) -> None:
+        self.scope = scope
+        self.at: float | None = None
+        self._door = LoopDoor()
+        self.forget = signal._listen(self._fired)  # pyright: ignore[reportPrivateUsage]
+
+    def _fired(self) -> None:
+        self._door.call(self._cancel)
+
+    def _cancel(self) -> None:
+        self.at = anyio.current_time()
+        self.scope.cancel()
+
+    def timed_out(self, deadline: float | None) -> bool:
+        """Whether the deadline passed, and first."""
+        if deadline is None or anyio.current_time() < deadline:
+            return False
+        return self.at is None or self.at > deadline
+
+
+async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, timeout: float | None) -> BodyOutcome:
+    """Run an async body to its end.
+
+    Args:
+        body: Starts it.
+        cancel: Stops it.
+        timeout: Seconds; None for none.
+    """
+    ended = BodyOutcome()
+    deadline = None if timeout is None else anyio.current_time() + timeout
+    scope = anyio.CancelScope() if deadline is None else anyio.CancelScope(deadline=deadline)
+    stop = _Stop(scope, cancel)
+    try:
+        with scope:
+            ended.value = await body()
+    except Exception as error:
+        ended.error = error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        ended.error = error  # the body cancelled something of its own and let it out
+    finally:
+        stop.forget()
+    ended.timed_out = stop.timed_out(deadline)
+    ended.cancelled = scope.cancelled_caught
+    return ended
+
+
+async def run_thread(
+    body: Callable[[], Any], cancel: CancelSignal, timeout: float | None, drain: float, name: str
+) -> BodyOutcome:
+    """Run a sync body in a thread of its own.
+
+    Args:
+        body: The work.
+        cancel: The body's own signal: set here when the time is over or the caller is gone.
+        timeout: Seconds; None for none.
+        drain: Seconds that a cancelled body may take to stop.
+        name: The thread's name.
+    """
+    ended = BodyOutcome()
+    result: list[outcomes.Outcome[Any]] = []
+    done = anyio.Event()
+    door = LoopDoor()
+
+    def deliver(value: outcomes.Outcome[Any]) -> None:
+        result.append(value)
+        door.post(done.set)
+
+    context = contextvars.copy_context()
+    trio.lowlevel.start_thread_soon(lambda: context.run(body), deliver, name)
+    deadline = None if timeout is None else anyio.current_time() + timeout
+    scope = anyio.CancelScope() if deadline is None else anyio.CancelScope(deadline=deadline)
+    stop = _Stop(scope, cancel)
+    try:
+        with scope:
+            await done.wait()
+    except BaseException:
+        cancel.cancel("the caller was cancelled")
+        await _drain(done, drain)
+        raise
+    finally:
+        stop.forget()
+    ended.timed_out = stop.timed_out(deadline) and not (result and stop.at is None and not scope.cancel_called)
+    ended.cancelled = stop.at is not None
+    if not done.is_set():
+        cancel.cancel("timed out" if ended.timed_out else "cancelled")
+        await _drain(done, drain)
+    if not result:
+        ended.stuck = True
+        return ended
+    try:
+        ended.value = result[0].unwrap()
+    except Exception as error:
+        ended.error = error
+    else:
+        if inspect.isawaitable(ended.value) and not ended.timed_out:
+            return await run_async(lambda: ended.value, cancel, None if deadline is None else deadline - anyio.current_time())
+    return ended
+
+
+async def _drain(done: anyio.Event, seconds: float) -> None:
+    with anyio.CancelScope(shield=True), anyio.move_on_after(seconds):
+        await done.wait()

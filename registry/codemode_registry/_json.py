@@ -1,0 +1,286 @@
+"""JSON as the registry holds it: copied once, checked, and frozen to the bottom.
+
+Rules
+- `freeze` is the ONE way in: arguments, canonical values, content, contexts, metadata and event data all pass it.
+- Accepted: None, bool, int (exact at any size), finite float (-0.0 included), str, list, dict with str keys, and frozen
+  JSON itself. With `loose=True` (arguments that a host passes) tuples and mappings too, as lists and objects. Everything
+  else is refused with its path and type: NaN, infinities, bytes, sets, enums, subclasses, other keys, cycles, depth over 500.
+- The fast path does not build paths. When it refuses, `_locate` walks once more to find the first offence and names it.
+- A frozen container IS a dict or a list, so `==`, `json.dumps`, pydantic and jsonschema-rs take it as it is; only its
+  mutators raise. Freezing what is frozen already is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, cast
+
+from ._errors import CodeModeError
+
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+
+MAX_DEPTH = 500
+"""Containers inside containers. Python's recursion limit is 1,000 frames; json.dumps and jsonschema-rs stand this depth."""
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+_FLAT = _PLAIN | {float}
+
+
+def _frozen(*_: object, **__: object) -> NoReturn:
+    raise TypeError("this JSON value is frozen; copy it first (codemode_registry.thaw)")
+
+
+class FrozenList(list[Any]):
+    """A list that never changes."""
+
+    __slots__ = ()
+    append = clear = extend = insert = pop = remove = reverse = sort = _frozen
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _frozen
+
+    def copy(self) -> list[Any]:
+        """A shallow, plain copy."""
+        return list(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return cast("list[Any]", thaw(self))
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return (freeze, (thaw(self),))
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that never changes."""
+
+    __slots__ = ()
+    clear = pop = popitem = setdefault = update = _frozen
+    __setitem__ = __delitem__ = __ior__ = _frozen
+
+    def copy(self) -> dict[str, Any]:
+        """A shallow, plain copy."""
+        return dict(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return cast("dict[str, Any]", thaw(self))
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return (freeze, (thaw(self),))
+
+
+class NotJsonError(CodeModeError, TypeError):
+    """A value that is not JSON. `path` is where ("" for the root), `reason` what is wrong there."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path or 'the value'}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class _Refused(Exception):
+    """Internal: the fast path met something that is not JSON."""
+
+
+_set_key = dict.__setitem__
+_set_item = list.__setitem__
+
+
+def freeze(value: object, *, loose: bool = False) -> Any:
+    """A deep-frozen copy of a JSON value, detached from its source.
+
+    Args:
+        value: Any object.
+        loose: Take tuples as lists and any mapping as an object.
+
+    Raises:
+        NotJsonError: the value is not JSON; it names the path and the type.
+    """
+    kind = type(value)
+    if kind in _PLAIN or kind is FrozenDict or kind is FrozenList:
+        return value
+    try:
+        return _freeze(value, kind, set(), 1, loose)
+    except _Refused:
+        pass
+    except RecursionError:
+        raise NotJsonError("", f"is nested deeper than {MAX_DEPTH} levels") from None
+    except NotJsonError:
+        raise
+    except Exception as error:  # a hostile mapping, or one that another thread changes under our hands
+        raise NotJsonError("", f"cannot be read: {type(error).__name__}: {error}") from error
+    raise _locate(value, loose)
+
+
+def _freeze(value: object, kind: type, active: set[int], depth: int, loose: bool) -> Any:
+    if kind is dict:
+        return _freeze_dict(cast("dict[str, Any]", value), active, depth, loose)
+    if kind is list:
+        return _freeze_list(cast("list[Any]", value), active, depth, loose)
+    if kind in _PLAIN:
+        return value
+    if kind is float:
+        if isfinite(cast("float", value)):
+            return value
+        raise _Refused
+    if kind is FrozenDict or kind is FrozenList:
+        if depth + _depth(value) - 1 > MAX_DEPTH:
+            raise _Refused
+        return value
+    if loose:
+        if isinstance(value, tuple):
+            return _freeze_list(cast("list[Any]", value), active, depth, loose)
+        if isinstance(value, Mapping):
+            return _freeze_dict({**cast("Mapping[str, Any]", value)}, active, depth, loose, id(cast("object", value)))
+        if isinstance(value, list):
+            return _freeze_list(cast("list[Any]", value), active, depth, loose)
+    raise _Refused
+
+
+def _freeze_dict(source: dict[str, Any], active: set[int], depth: int, loose: bool, mark: int = 0) -> FrozenDict:
+    out = FrozenDict(source)
+    for key in out:
+        if type(key) is not str:
+            raise _Refused
+    if depth > MAX_DEPTH:
+        raise _Refused
+    if not out.keys() or _PLAIN.issuperset(map(type, out.values())):
+        return out
+    mark = mark or id(source)
+    if mark in active:
+        raise _Refused
+    active.add(mark)
+    depth += 1
+    for key, item in list(out.items()):
+        kind = type(item)
+        if kind not in _PLAIN and (kind is not float or not isfinite(item)):
+            _set_key(out, key, _freeze(item, kind, active, depth, loose))
+    active.discard(mark)
+    return out
+
+
+def _freeze_list(source: list[Any], active: set[int], depth: int, loose: bool) -> FrozenList:
+    out = FrozenList(source)
+    if depth > MAX_DEPTH:
+        raise _Refused
+    kinds = set(map(type, out))
+    if kinds <= _PLAIN:
+        return out
+    if kinds <= _FLAT:
+        if all(map(isfinite, [item for item in out if type(item) is float])):
+            return out
+        raise _Refused
+    mark = id(source)
+    if mark in active:
+        raise _Refused
+    active.add(mark)
+    depth += 1
+    for index, item in enumerate(out):
+        kind = type(item)
+        if kind not in _PLAIN:
+            _set_item(out, index, _freeze(item, kind, active, depth, loose))
+    active.discard(mark)
+    return out
+
+
+def _depth(value: object) -> int:
+    """How many containers deep a frozen value is; a leaf is 0."""
+    deepest = 0
+    stack: list[tuple[object, int]] = [(value, 1)]
+    while stack:
+        item, depth = stack.pop()
+        if type(item) is FrozenDict:
+            children: Iterable[object] = item.values()
+        elif type(item) is FrozenList:
+            children = cast("list[object]", item)
+        else:
+            continue
+        deepest = max(deepest, depth)
+        stack.extend((child, depth + 1) for child in children)
+    return deepest
+
+
+def thaw(value: object) -> Any:
+    """A plain, deep copy (dict and list) of a frozen JSON value; the caller may change it.
+
+    Recursion is bounded by `MAX_DEPTH`, which holds for everything that `freeze` made.
+    """
+    if isinstance(value, dict):
+        return {key: item if type(item) in _FLAT else thaw(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [item if type(item) in _FLAT else thaw(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def join_path(path: str, key: str | int) -> str:
+    """One step further down a path, as a model reads it: `rows[0].name`, `rows["odd key"]`."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if not key.isidentifier():
+        return f"{path}[{shown_string(key)}]"
+    return f"{path}.{key}" if path else key
+
+
+def shown_string(text: str, limit: int = 80) -> str:
+    """A string in JSON spelling, shortened in the middle where it is long."""
+    if len(text) > limit:
+        text = text[: limit - 20] + "…" + text[-10:]
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+_HINTS = {
+    "tuple": "use a list",
+    "set": "use a sorted list",
+    "frozenset": "use a sorted list",
+    "bytes": "decode it, or send base64 text",
+    "bytearray": "decode it, or send base64 text",
+    "datetime": "use .isoformat()",
+    "date": "use .isoformat()",
+    "time": "use .isoformat()",
+    "Decimal": "use str() or float()",
+    "UUID": "use str()",
+    "Path": "use str()",
+    "PosixPath": "use str()",
+    "coroutine": "await it",
+}
+
+
+def _reason(value: object) -> str:
+    if type(value) is float:
+        return f"{value} is not JSON (no NaN and no infinities)"
+    kind = type(value).__name__
+    hint = _HINTS.get(kind)
+    return f"a {kind} is not JSON" + (f" ({hint})" if hint else "")
+
+
+def _locate(root: object, loose: bool) -> NotJsonError:
+    """The first offence in a value that the fast path refused. Iterative: the value may be as deep as it likes."""
+    stack: list[tuple[object, str, frozenset[int], int]] = [(root, "", frozenset(), 1)]
+    while stack:
+        value, path, above, depth = stack.pop()
+        kind = type(value)
+        if kind in _PLAIN or (kind is float and isfinite(cast("float", value))):
+            continue
+        container = kind in (dict, list, FrozenDict, FrozenList)
+        if loose and not container:
+            container = isinstance(value, (tuple, list, Mapping))
+        if not container:
+            return NotJsonError(path, _reason(value))
+        if id(value) in above:
+            return NotJsonError(path, "contains itself")
+        if depth > MAX_DEPTH:
+            return NotJsonError(path[:60] + "…", f"is nested deeper than {MAX_DEPTH} levels")
+        inside = above | {id(value)}
+        steps: list[tuple[str | int, object]]
+        if isinstance(value, Mapping):
+            steps = []
+            for key, item in cast("Mapping[Any, object]", value).items():
+                if type(key) is not str:
+                    return NotJsonError(path, f"the key {key!r:.60} is a {type(key).__name__}; keys are strings")
+                steps.append((key, item))
+        else:
+            steps = list(enumerate(cast("list[object]", value)))
+        stack.extend((item, join_path(path, key), inside, depth + 1) for key, item in reversed(steps))
+    return NotJsonError("", "is not JSON")

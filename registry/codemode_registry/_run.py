@@ -1,0 +1,198 @@
+"""The state of one call on its way through the pipeline; only the pipeline changes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._approval import Approver
+from ._call import CallAudit, CallTiming, CallToken, ToolCall
+from ._cancel import CancelSignal
+from ._events import Event, EventLog
+from ._json import FrozenDict, NotJsonError, freeze
+from ._layers import Hook, Layer
+from ._logging import LOGGER
+from ._result import ToolFailure, ToolResult, as_context
+from ._tool import RUN_CODE, Tool
+
+if TYPE_CHECKING:
+    from ._registry import Registry
+    from ._scope import Scope
+
+
+class Run:
+    """One call. Made when it is asked for: its fields are read, and its arguments frozen, exactly once, here."""
+
+    __slots__ = (
+        "approver",
+        "audit",
+        "began",
+        "call",
+        "concludes",
+        "core",
+        "deferred",
+        "events",
+        "finalize",
+        "hard",
+        "instant",
+        "layer",
+        "lossy",
+        "marks",
+        "mode",
+        "own",
+        "prepared",
+        "refusal",
+        "result",
+        "run_code",
+        "settled",
+        "started",
+        "stuck",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        core: Registry,
+        name: object,
+        arguments: object,
+        *,
+        scope: Scope | None,
+        call_id: str | None,
+        cancel: CancelSignal | None,
+        parent: CallToken | None,
+        mode: str,
+        run_code: Tool | None,
+        audit: CallAudit,
+        events: EventLog | None,
+        approver: Approver | None,
+    ) -> None:
+        self.core = core
+        self.mode = mode
+        self.run_code = run_code
+        self.audit = audit
+        self.events = events
+        self.approver = approver
+        self.lossy: NotJsonError | None = None
+        self.refusal: str | None = None
+        """Why the call cannot even be looked at: a parent or a scope that is none."""
+        try:
+            frozen = freeze(arguments, loose=True)
+        except NotJsonError as error:
+            frozen, self.lossy = None, error
+        name = name if type(name) is str else str(name)
+        call_id = call_id if call_id is not None else core._next_call_id()
+        root = call_id
+        outer = core._call_in_progress(parent)
+        if parent is not None:
+            if outer is None:
+                self.refusal = "its parent is not a call in progress in this registry"
+            else:
+                root = outer.root_call_id
+                if scope is None:
+                    scope = outer.scope
+                elif outer.scope is not None and outer.scope._layer not in scope._layer.chain:
+                    self.refusal = "its scope is not inside the scope of the call that made it"
+        self.layer: Layer = core._layer
+        if scope is not None:
+            if scope._layer.chain[0] is core._layer:
+                self.layer = scope._layer
+            else:
+                self.refusal = "its scope belongs to another registry"
+        signal = cancel if cancel is not None else CancelSignal()
+        self.call = ToolCall(CallToken(), call_id, root, name, frozen, scope, parent, signal)
+        self.tool: Tool | None = None
+        self.finalize: Callable[..., Any] | None = None
+        self.prepared: tuple[Tool, Any] | None = None
+        self.deferred: list[FrozenDict] = []
+        self.concludes = False
+        self.began = False
+        self.hard = False
+        """The pipeline itself failed: no review sees the call."""
+        self.settled = False
+        self.result: ToolResult | None = None
+        """The final result, once it is in the log."""
+        self.instant = events is None or getattr(events, "instant", False) is True
+        """Appending has no step at which a cancelled task could be stopped."""
+        self.started = False
+        """The start record is in the log."""
+        self.stuck = False
+        self.own: list[ToolResult] = []
+        """Results that this very call's inner stages made: the only ones that are trusted as they are."""
+        now = time.perf_counter()
+        self.marks = [now, now, now, now, now]
+        """Seconds: asked for, started, body, body done, settled."""
+
+    # ---- what is visible ----
+
+    def resolve(self) -> Tool | None:
+        """The tool as the call's scope sees it now."""
+        if self.call.name == RUN_CODE:
+            if self.call.parent is not None or self.presentation() == "native":
+                return None
+            return self.run_code if self.run_code is not None else self.core._newest_run_code()
+        return self.layer.view().get(self.call.name)
+
+    def presentation(self) -> str:
+        """The mode in force for this call."""
+        return self.layer.presentation(self.mode)
+
+    def hooks(self, table: str) -> list[Hook]:
+        """The hooks of one kind that see this call: global, ancestors, scope."""
+        if len(self.layer.chain) == 1:
+            hooks: list[Hook] = getattr(self.layer, table)
+            return hooks
+        return [hook for layer in self.layer.chain for hook in getattr(layer, table)]
+
+    # ---- what the body may do beside returning ----
+
+    def defer(self, message: object) -> None:
+        """Keep a context for the result."""
+        try:
+            context = as_context(message)
+        except NotJsonError as error:
+            raise TypeError(f"defer_context: {error}") from None
+        if not self.settled:
+            self.deferred.append(context)
+
+    def conclude(self) -> None:
+        """Remember that the body asked to end the turn."""
+        if not self.settled:
+            self.concludes = True
+
+    # ---- records ----
+
+    async def log(self, type: str, data: Mapping[str, Any]) -> Event | None:
+        """Append an event, where there is a log."""
+        if self.events is None:
+            return None
+        return await self.events.append(type, dict(data))
+
+    async def warn(self, source: str, message: str) -> None:
+        """A `warning` event and a log line; a log that fails is not made worse by its own warning."""
+        LOGGER.warning("%s: %s", source, message, extra={"tool": self.call.name, "call_id": self.call.call_id})
+        try:
+            await self.log("warning", {"source": source, "message": message, "call_id": self.call.call_id})
+        except Exception:
+            LOGGER.warning("the event log refused a warning", exc_info=True)
+
+    def aborted(self) -> ToolFailure:
+        """The failure of a cancelled call; contexts survive."""
+        if self.began:
+            text, code = "tool call aborted", "ABORTED"
+            if self.stuck:
+                text += f'; the thread of tool "{self.call.name}" did not stop within {self.core.drain_seconds:g}s and was left behind'
+        else:
+            text, code = "tool call aborted before dispatch", "ABORTED_BEFORE_DISPATCH"
+        failure = ToolFailure.of(text, code=code)
+        return failure if not self.deferred else with_contexts(failure, tuple(self.deferred))
+
+    def timing(self) -> CallTiming:
+        """Where the time went."""
+        asked, started, body, done, end = self.marks
+        return CallTiming((started - asked) * 1e3, (body - started) * 1e3, (done - body) * 1e3, (end - done) * 1e3)
+
+
+def with_contexts(failure: ToolFailure, contexts: tuple[Any, ...]) -> ToolFailure:
+    """The failure with these contexts."""
+    return ToolFailure(failure.error, failure.content, failure.meta, contexts)

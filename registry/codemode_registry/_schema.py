@@ -1,0 +1,83 @@
+"""JSON Schemas: checked once at registration, compiled, and used to validate frozen values.
+
+Rules
+- Any valid schema of drafts 4 to 2020-12; no `$schema` means 2020-12. `format` is an annotation, never an assertion.
+- No schema makes the host open a file or a connection: jsonschema-rs gets a retriever that only refuses.
+  A `$ref` that leads outside the document is refused at registration (the published meta-schemas are built in).
+- Patterns are matched with a bound on backtracking; a pattern that would run away is a violation, not a hang.
+- The schema is frozen: what was checked is what validates, whatever its author does to the original afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, cast
+
+import jsonschema_rs
+
+from ._errors import RegistrationError
+from ._explain import Violation, violations
+from ._json import FrozenDict, NotJsonError, _depth, freeze, thaw
+
+MAX_SCHEMA_DEPTH = 200
+"""JSON levels of a schema; jsonschema-rs reads at most 255."""
+
+_BACKTRACK_LIMIT = 100_000
+"""Steps of the backtracking regex engine for one match: about a millisecond of work."""
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"schemas are never fetched: {uri}")
+
+
+class Schema:
+    """One compiled schema."""
+
+    __slots__ = ("_validator", "is_valid", "source")
+
+    def __init__(self, source: object, what: str) -> None:
+        """Check and compile.
+
+        Args:
+            source: The schema: a dict, or a bool.
+            what: Whose schema, for messages: `tool "x": parameters`.
+
+        Raises:
+            RegistrationError: it is not a valid schema, or refers to what is not in it; the text names the place.
+        """
+        if not isinstance(source, (dict, bool)):
+            raise RegistrationError(f"{what} must be a JSON Schema (a dict), not a {type(source).__name__}")
+        try:
+            frozen = freeze(cast("object", source), loose=True)
+        except NotJsonError as error:
+            raise RegistrationError(f"{what} are not JSON: {error}") from None
+        if _depth(frozen) > MAX_SCHEMA_DEPTH:
+            raise RegistrationError(f"{what} are nested deeper than {MAX_SCHEMA_DEPTH} levels")
+        self.source: FrozenDict | bool = frozen
+        self._validator = _compile(frozen, what)
+        self.is_valid = self._validator.is_valid
+
+    def violations(self, value: object) -> list[Violation]:
+        """Everything that is wrong with a frozen value, worded for a model; empty where nothing is."""
+        if self.is_valid(value):
+            return []
+        try:
+            errors = list(self._validator.iter_errors(value))
+        except ValueError:  # the value is deeper than the error objects can be
+            return [Violation("", "does not fit the schema (it is too deeply nested to say where)")]
+        found = violations(errors, value, self.source if isinstance(self.source, dict) else {})
+        return found or [Violation("", "does not fit the schema")]
+
+
+def _compile(frozen: Any, what: str) -> jsonschema_rs.Validator:
+    try:
+        return jsonschema_rs.validator_for(
+            thaw(frozen),  # it takes subclasses of list as values, not in schemas
+            validate_formats=False,
+            retriever=_refuse,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACK_LIMIT),
+        )
+    except jsonschema_rs.ValidationError as error:
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
+        raise RegistrationError(f"{what}{place}: invalid JSON Schema: {error.message}") from None
+    except (jsonschema_rs.ReferencingError, ValueError) as error:
+        raise RegistrationError(f"{what}: invalid JSON Schema: {error}") from None

@@ -1,0 +1,335 @@
+"""A Python function as a tool: its annotations are the schemas, its docstring the descriptions.
+
+Rules
+- The schema decides what JSON is accepted: the arguments are checked against it first, strictly (`true` is no integer, `"1"`
+  is none, `1.0` is one). Only then does pydantic turn them into the annotated types. So schema, stub and reality agree.
+- The function's own defaults are its defaults; an argument that did not come is not passed.
+- What it returns is dumped by pydantic to JSON, as the return annotation says, and checked against that schema.
+- Arguments for the function are plain objects of its own: it may change them. (`ctx.call.arguments` are the frozen ones.)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pydantic
+from pydantic import PydanticUserError, TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError, PydanticUndefined
+
+from ._docstring import parse_docstring
+from ._errors import RegistrationError
+from ._explain import Violation, shown
+from ._json import join_path, thaw
+from ._tool import Tool, ToolContext
+
+_OURS = __name__.partition(".")[0]
+
+
+class _Generator(GenerateJsonSchema):
+    """JSON Schemas as short as they can be: no invented titles; what is always dumped is required."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        if self.mode == "serialization" and field["type"] in ("model-field", "dataclass-field"):
+            return not field.get("serialization_exclude") and not field.get("serialization_exclude_if")
+        return super().field_is_required(field, total)
+
+
+class OutputError(Exception):
+    """What the function returned cannot be dumped to JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    name: str
+    adapter: TypeAdapter[Any]
+    required: bool
+    default: Any = PydanticUndefined
+    """A default that we pass, because the function's own is a pydantic `Field`."""
+    factory: Callable[[], Any] | None = None
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class TypedBody:
+    """The body of a typed tool. Callable like a raw one, so that it can be tested alone."""
+
+    function: Callable[..., Any]
+    parameters: dict[str, _Parameter]
+    positional: tuple[str, ...]
+    context: str | None
+    returns: TypeAdapter[Any]
+    is_async: bool
+    positional_context: bool = field(default=False)
+
+    def convert(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
+        """(the function's arguments, what is wrong with them). The schema has accepted the arguments already."""
+        converted: dict[str, Any] = {}
+        problems: list[Violation] = []
+        for name, value in arguments.items():
+            parameter = self.parameters[name]
+            plain = thaw(value) if isinstance(value, (dict, list)) else value
+            try:
+                converted[name] = parameter.adapter.validator.validate_python(plain)
+            except pydantic.ValidationError as error:
+                try:  # strict models take from JSON what they refuse from Python objects
+                    converted[name] = parameter.adapter.validator.validate_json(json.dumps(plain))
+                except (pydantic.ValidationError, ValueError):
+                    problems += _problems(name, error)
+            except (TypeError, ValueError, AssertionError) as error:
+                problems.append(Violation(name, f"{error}, got {shown(value)}"))
+        return converted, problems
+
+    def call(self, converted: Mapping[str, Any], context: ToolContext) -> Any:
+        """Call the function (a coroutine for an async one)."""
+        keywords = dict(converted)
+        for parameter in self.parameters.values():
+            if parameter.name not in keywords and not parameter.required:
+                if parameter.factory is not None:
+                    keywords[parameter.name] = parameter.factory()
+                elif parameter.default is not PydanticUndefined:
+                    keywords[parameter.name] = parameter.default
+        if self.context is not None:
+            keywords[self.context] = context
+        if not self.positional:
+            return self.function(**keywords)
+        values: list[Any] = []
+        for name in self.positional:
+            if name not in keywords:
+                break
+            values.append(keywords.pop(name))
+        return self.function(*values, **keywords)
+
+    def dump(self, value: object) -> Any:
+        """The canonical JSON of what the function returned.
+
+        Raises:
+            OutputError: it has no JSON form.
+        """
+        if type(value) in (str, int, bool, type(None)):
+            return value
+        try:
+            return self.returns.dump_python(value, mode="json", by_alias=True, warnings=False)
+        except (PydanticSerializationError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise OutputError(f"{error}") from error
+
+    def __call__(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+        converted, problems = self.convert(arguments)
+        if problems:
+            raise ValueError("; ".join(map(str, problems)))
+        return self.call(converted, context)
+
+
+def _problems(name: str, error: pydantic.ValidationError) -> list[Violation]:
+    found: dict[str, Violation] = {}
+    for detail in error.errors(include_url=False):
+        path = name
+        for step in detail["loc"]:
+            if isinstance(step, int) or (step.isidentifier() and not step.startswith("function-")):
+                path = join_path(path, step)
+        text = detail["msg"].removeprefix("Input ").removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        found.setdefault(path, Violation(path, f"{text}, got {shown(thaw(detail['input']))}"))
+    return list(found.values())
+
+
+def typed_tool(function: Callable[..., Any], *, name: str | None, description: str | None, **options: Any) -> Tool:
+    """A `Tool` made of a function.
+
+    Args:
+        function: Any callable with annotated parameters; async or sync.
+        name: The tool's name; the function's own by default.
+        description: The docstring's first paragraph by default.
+        options: The keyword arguments of `Tool` but the schemas.
+
+    Raises:
+        RegistrationError: a parameter or the result cannot be a schema.
+    """
+    if not callable(function):
+        raise RegistrationError(f"a tool is made of a function, not of {function!r:.80}")
+    own = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
+    name = name if name is not None else (own or type(function).__name__)
+    what = f"tool {name!r}"
+    plain = _unwrapped(function)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise RegistrationError(f"{what}: a generator cannot be a tool; return a list")
+    summary, described = parse_docstring(getattr(function, "__doc__", None) if _has_own_doc(function) else None)
+    signature, hints = _signature(function, what)
+    body = _body(function, signature, hints, described, what)
+    parameters = _parameters_schema(body, what)
+    output = None if signature.return_annotation is inspect.Signature.empty else _output_schema(body.returns, what)
+    return Tool(
+        name,
+        description if description is not None else summary,
+        body,
+        parameters=parameters,
+        output=output,
+        **options,
+    )
+
+
+def _has_own_doc(function: Callable[..., Any]) -> bool:
+    return not isinstance(function, functools.partial)
+
+
+def _unwrapped(function: Callable[..., Any]) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isfunction(function) or inspect.ismethod(function):
+        return function
+    return getattr(function, "__call__", function)  # noqa: B004 - the method, not whether there is one
+
+
+def is_async_callable(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine: async functions, methods, partials and objects with an async `__call__`."""
+    return inspect.iscoroutinefunction(_unwrapped(function))
+
+
+def _signature(function: Callable[..., Any], what: str) -> tuple[inspect.Signature, dict[str, Any]]:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(f"{what}: its signature cannot be read: {error}") from None
+    target = inspect.unwrap(_unwrapped(function))
+    target = getattr(target, "__func__", target)
+    try:
+        hints = typing.get_type_hints(target, include_extras=True)
+    except NameError:
+        try:  # a class that is local to the function which registers: look where the decorator stands
+            hints = typing.get_type_hints(target, localns=_caller_names(), include_extras=True)
+        except Exception as error:
+            raise RegistrationError(f"{what}: an annotation cannot be resolved: {error}") from None
+    except Exception as error:
+        raise RegistrationError(f"{what}: an annotation cannot be resolved: {error}") from None
+    return signature, hints
+
+
+def _caller_names() -> dict[str, Any]:
+    """The local names of the code that registers, inner ones first."""
+    frame: types.FrameType | None = sys._getframe(1)
+    names: dict[str, Any] = {}
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] != _OURS:
+            for name, value in frame.f_locals.items():
+                names.setdefault(name, value)
+            if frame.f_code.co_name == "<module>":
+                break
+        frame = frame.f_back
+    return names
+
+
+def _is_context(annotation: object) -> bool:
+    if annotation is ToolContext:
+        return True
+    return ToolContext in typing.get_args(annotation) and isinstance(annotation, types.UnionType | typing._UnionGenericAlias)  # type: ignore[attr-defined]  # noqa: E501
+
+
+def _body(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    hints: Mapping[str, Any],
+    described: Mapping[str, str],
+    what: str,
+) -> TypedBody:
+    parameters: dict[str, _Parameter] = {}
+    positional: list[str] = []
+    context: str | None = None
+    for name, item in signature.parameters.items():
+        if item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD):
+            raise RegistrationError(f"{what}: *{name} has no schema; name each parameter")
+        annotation = hints.get(name, Any if item.annotation is item.empty else item.annotation)
+        if item.kind is item.POSITIONAL_ONLY:
+            positional.append(name)
+        if _is_context(annotation):
+            context = name
+            continue
+        parameters[name] = _parameter(name, annotation, item.default, described.get(name), f"{what}: parameter {name!r}")
+    returned = hints.get("return", Any)
+    if signature.return_annotation is inspect.Signature.empty:
+        returned = Any
+    return TypedBody(
+        function,
+        parameters,
+        tuple(positional),
+        context,
+        _adapter(returned, f"{what}: its return annotation"),
+        is_async_callable(function),
+    )
+
+
+def _parameter(name: str, annotation: Any, default: Any, description: str | None, what: str) -> _Parameter:
+    if not isinstance(default, FieldInfo):
+        required = default is inspect.Parameter.empty
+        return _Parameter(name, _adapter(annotation, what), required, description=description)
+    adapter = _adapter(typing.Annotated[annotation, default], what)
+    factory = cast("Callable[[], Any] | None", default.default_factory)
+    given = default.default if default.default is not ... else PydanticUndefined
+    required = factory is None and given is PydanticUndefined
+    return _Parameter(name, adapter, required, given, factory, description)
+
+
+def _adapter(annotation: Any, what: str) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(annotation)
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError, ValueError, NameError) as error:
+        raise RegistrationError(f"{what}: pydantic has no schema for {annotation!r}: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _parameters_schema(body: TypedBody, what: str) -> dict[str, Any]:
+    for parameter in body.parameters.values():
+        try:
+            parameter.adapter.json_schema(schema_generator=_Generator)
+        except PydanticUserError as error:
+            raise RegistrationError(f"{what}: parameter {parameter.name!r} has no JSON Schema: {_first_line(error)}") from None
+    inputs = [(parameter.name, "validation", parameter.adapter) for parameter in body.parameters.values()]
+    made, shared = TypeAdapter.json_schemas(cast("Any", inputs), schema_generator=_Generator)
+    schemas = {key[0]: dict(schema) for key, schema in made.items()}
+    signature = inspect.signature(body.function)
+    properties: dict[str, Any] = {}
+    for name, parameter in body.parameters.items():
+        entry = schemas[cast("Any", name)]
+        if parameter.description and "description" not in entry:
+            entry["description"] = parameter.description
+        default = parameter.default
+        if default is PydanticUndefined and not parameter.required and parameter.factory is None:
+            default = signature.parameters[name].default
+        if default is not PydanticUndefined and "default" not in entry:
+            try:
+                entry["default"] = parameter.adapter.dump_python(default, mode="json", by_alias=True, warnings=False)
+            except (PydanticSerializationError, ValueError, TypeError):
+                entry.pop("default", None)
+        properties[name] = entry
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = [parameter.name for parameter in body.parameters.values() if parameter.required]
+    if required:
+        schema["required"] = required
+    if shared.get("$defs"):
+        schema["$defs"] = shared["$defs"]
+    return schema
+
+
+def _output_schema(returns: TypeAdapter[Any], what: str) -> dict[str, Any] | None:
+    try:
+        schema = returns.json_schema(mode="serialization", schema_generator=_Generator)
+    except PydanticUserError as error:
+        raise RegistrationError(f"{what}: its result has no JSON Schema: {_first_line(error)}") from None
+    return schema or None
+
+
