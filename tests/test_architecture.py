@@ -114,7 +114,8 @@ def test_importing_the_product_is_free_until_a_name_is_used() -> None:
 def test_a_package_says_what_it_exports_in_order(package: str) -> None:
     module = importlib.import_module(package)
     exported = list(module.__all__)
-    assert exported == sorted(exported)
+    # The order that ruff's RUF022 keeps: constants, classes, the rest.
+    assert exported == sorted(exported, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
     assert [name for name in exported if not hasattr(module, name)] == []
 
 
