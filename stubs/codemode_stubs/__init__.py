@@ -6,9 +6,23 @@ signatures, and the check of a program with ty. What must not: running anything,
 
 from __future__ import annotations
 
+from ._checker import TypeChecker, shared_checker
+from ._diagnostic import CheckUnavailableError, Diagnostic, DiagnosticCode
 from ._render import Form, render_stubs
 from ._signature import signature
 from ._spelling import Spelling, method_spellings
 from ._tool import ToolLike
 
-__all__ = ["Form", "Spelling", "ToolLike", "method_spellings", "render_stubs", "signature"]
+__all__ = [
+    "CheckUnavailableError",
+    "Diagnostic",
+    "DiagnosticCode",
+    "Form",
+    "Spelling",
+    "ToolLike",
+    "TypeChecker",
+    "method_spellings",
+    "render_stubs",
+    "shared_checker",
+    "signature",
+]

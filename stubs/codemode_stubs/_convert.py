@@ -1,7 +1,7 @@
 """JSON Schema -> shapes.
 
-What lives here: `Converter`, which reads the schemas of all tools of one text and shares what is the same. How it works:
-`convert` looks through references and combinators (`_flatten`, `_merge`) and then dispatches on `type`. Rules:
+What lives here: `Converter`, which reads the schemas of all tools of one text and shares what is the same. How it
+works: `convert` looks through references and combinators (`_flatten`, `_merge`) and then dispatches on `type`. Rules:
 - Nothing raises: what cannot be said is `Any` with a remark, and only that part of the tree.
 - A `$ref` becomes a `Declaration` keyed by what it means (`Document.identity`), made before its target is read: so
   recursion ends. An inline object becomes one keyed by its record: identical objects are declared once.
@@ -136,8 +136,9 @@ class Converter:
 
     def _reference(self, document: Document, reference: str, hint: str, depth: int) -> Typed:
         target = document.resolve(reference)
-        if not isinstance(target, (Mapping, bool)):
+        if not (target is True or target is False or isinstance(target, Mapping)):
             return Typed(ANY, ("unresolved reference",))
+        target = cast("object", target)
         key = document.identity(reference)
         named = self._named.get(key)
         if named is None:
@@ -146,7 +147,7 @@ class Converter:
             named = _Named(Declaration(name or hint))
             self._named[key] = named
             typed = self.convert(document, target, named.declaration.hint, depth + 1, own=True)
-            text = "" if isinstance(typed.shape, Ref) or target is True or target is False else _description(target)
+            text = "" if isinstance(typed.shape, Ref) else _description(target)
             named.typed = Typed(typed.shape, typed.remarks, text or typed.text)
             body = ANY if _only_itself(named.declaration, typed.shape) else typed.shape
             named.declaration.body = body
@@ -232,19 +233,16 @@ class Converter:
         return Typed(union(shapes), (*notes, *remarks(schema)))
 
     def _array(self, document: Document, schema: Schema, hint: str, depth: int) -> Typed:
-        items = schema.get("items")
-        prefix = schema.get("prefixItems")
-        rest = items
-        if isinstance(items, (list, tuple)):  # up to draft 2019-09 a tuple was written as a list of items
-            prefix, rest = cast("list[object]", items), schema.get("additionalItems")
+        prefix: object = schema.get("prefixItems")
+        rest: object = schema.get("items")
+        if isinstance(rest, (list, tuple)):  # up to draft 2019-09 a tuple was written as a list of items
+            prefix, rest = cast("list[object]", rest), schema.get("additionalItems")
         if not isinstance(prefix, (list, tuple)):
-            if items is None:
-                return Typed(ListOf(ANY))
-            return self._items(document, items, hint, depth)
+            return Typed(ListOf(ANY)) if rest is None else self._items(document, schema["items"], hint, depth)
         places = [self.convert(document, item, hint, depth + 1) for item in cast("list[object]", prefix)]
         shapes = [place.shape for place in places]
         if isinstance(rest, Mapping):
-            shapes.append(self.convert(document, rest, hint, depth + 1).shape)
+            shapes.append(self.convert(document, cast("Schema", rest), hint, depth + 1).shape)
         order = "in order: " + ", ".join(brief(place.shape) for place in places)
         remark = (order,) if len(order) <= 2 * MAX_VALUE else ()
         return Typed(ListOf(union(shapes) if shapes else ANY), remark)
@@ -279,9 +277,10 @@ class Converter:
         if rest is True:
             remark.append("other keys allowed")
         elif isinstance(rest, Mapping):
-            remark.append(f"other keys: {brief(self.convert(document, rest, hint, depth + 1).shape)}")
+            remark.append(f"other keys: {brief(self.convert(document, cast('Schema', rest), hint, depth + 1).shape)}")
         doc = tuple(paragraphs(schema.get("description"))) if own else ()
-        record = Record(fields, "; ".join(remark), doc)
+        invites = "additionalProperties" in schema and rest is not False
+        record = Record(fields, "; ".join(remark), doc, invites or bool(others))
         declaration = self._records.get(record)
         if declaration is None:
             declaration = self._records[record] = Declaration(hint, record)
@@ -302,10 +301,11 @@ class Converter:
 
     def _field(self, document: Document, name: str, schema: object, required: bool, hint: str, depth: int) -> Field:
         typed = self.convert(document, schema, join_names(hint, pascal(name)), depth + 1)
+        text = _description(schema) or typed.text
         extra = list(typed.remarks)
         if isinstance(schema, Mapping) and not required:
             extra.extend(default_remark(cast("Schema", schema)))
-        return Field(name, typed.shape, required, note(_description(schema) or typed.text, extra))
+        return Field(name, typed.shape, required, note(text, extra))
 
 
 def _only_itself(declaration: Declaration, shape: Shape) -> bool:

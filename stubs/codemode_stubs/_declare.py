@@ -3,8 +3,8 @@
 What lives here: `Declarations`, which is given everything a module needs and then writes the type section. Rules:
 - Only what is used is declared, what is used comes before its users, and a cycle is closed by quoting just the name.
 - A union or a set of literals gets a name only where that makes the text shorter. A record always has one.
-- No declared name equals a member of any class of the module, a builtin or a name of `typing`: so an annotation means the
-  same in every scope. Where a member is called `list` or `Any`, that class spells `builtins.list` or `typing.Any`.
+- No declared name equals a member of any class of the module, a builtin or a name of `typing`: so an annotation means
+  the same in every scope. Where a member is called `list` or `Any`, that class spells `builtins.list` or `typing.Any`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ._names import NameTable, is_field_name
 from ._prose import comment, docstring
 from ._shapes import ANY, Atom, Declaration, DictOf, ListOf, Literals, OneOf, Record, Ref, Shape, brief, children
 
-#: Deepest brackets in one annotation. CPython's tokenizer stops at 200 and pyright's parser at 256 nodes; nobody reads 50.
+#: Deepest brackets in one annotation. CPython's tokenizer stops at 200, pyright's parser at 256; nobody reads 50.
 MAX_BRACKETS = 50
 #: Longest union that is written with `|`: each bar is a level of the compiler's and the checkers' recursion.
 MAX_BARS = 40
@@ -36,7 +36,9 @@ TYPING = (
     "overload",
 )
 _BUILTINS = frozenset(dir(builtins))
-_OWN = ("Tools", "ToolCallError", "tools")
+#: The class of `tools["name"]` for a name that no tool has, in the form that programs are checked against.
+UNKNOWN_TOOL = "UnknownTool"
+_OWN = ("Tools", "ToolCallError", "tools", UNKNOWN_TOOL)
 NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -235,6 +237,14 @@ class Declarations:
     def _field_type(self, shape: Shape, required: bool, shadowed: frozenset[str]) -> str:
         text = self.spell(shape, shadowed)
         return text if required else f"{self.name('NotRequired', shadowed)}[{text}]"
+
+    def records(self) -> list[tuple[str, Record]]:
+        """The declared records by name."""
+        return [(name, target.body) for target, name in self._names.items() if isinstance(target.body, Record)]
+
+    def declared(self, declaration: Declaration) -> str | None:
+        """The name of a declaration, if it is used."""
+        return self._names.get(declaration)
 
     def header(self) -> list[str]:
         """The import lines for what has been used."""

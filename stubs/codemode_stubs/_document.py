@@ -1,8 +1,8 @@
 """One tool's schema as a document: where its references lead, and what two references have in common.
 
 What lives here: resolution of `$ref`, `$dynamicRef` and `$recursiveRef` inside one schema document (pointers, anchors,
-embedded `$id`s). What must not: types. No reference ever opens a file or a connection: what is not in the document does
-not exist.
+embedded `$id`s). What must not: types. No reference ever opens a file or a connection: what is not in the document
+does not exist.
 
 Identity of a target: its text together with the text of everything it refers to. Two tools that both carry the same
 `$defs` thus share one Python type, and two that use one name for different things do not.

@@ -1,8 +1,8 @@
 """What a stub says in words of each method: its docstring.
 
 What lives here: the order of a docstring's parts, and arguments that are described once for many methods. Tools of one
-server repeat the same parameters (`owner`, `repo`, `page`) with the same text; where a name is described in one way only,
-by several methods of a class, the class says it once and the methods do not.
+server repeat the same parameters (`owner`, `repo`, `page`) with the same text; where a name is described in one way
+only, by several methods of a class, the class says it once and the methods do not.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def parameters_root(document: Document) -> ParametersRoot:
 def _branches(branches: list[Schema], properties: dict[str, Any], required: set[str]) -> str:
     """Adds what alternatives at the root say; a parameter is required if every alternative requires it."""
     sets = [texts(branch.get("required")) for branch in branches]
-    required.update(set.intersection(*(set(names) for names in sets)))
+    required.update(name for name in sets[0] if all(name in names for names in sets))
     alternatives: dict[str, list[Any]] = {}
     for branch in branches:
         own = branch.get("properties")

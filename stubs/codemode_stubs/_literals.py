@@ -1,8 +1,8 @@
 """JSON values as Python source text, exactly.
 
-What lives here: literals for annotations, defaults and remarks. Rules: integral numbers print their exact digits whatever
-their JSON spelling (1e21, 1.0); strings keep printable characters and escape every other one, lone surrogates and bidi
-marks included, so that what a reader sees is what the value is.
+What lives here: literals for annotations, defaults and remarks. Rules: integral numbers print their exact digits
+whatever their JSON spelling (1e21, 1.0); strings keep printable characters and escape every other one, lone surrogates
+and bidi marks included, so that what a reader sees is what the value is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 def string_literal(text: str) -> str:
@@ -37,8 +37,8 @@ def _escaped(char: str) -> str:
 
 
 @contextmanager
-def _digits_of_any_length() -> Iterator[None]:
-    """CPython refuses to print integers over 4,300 digits (a guard for untrusted text; ours is a schema's own value)."""
+def _digits_of_any_length() -> Generator[None]:
+    """CPython refuses to print integers over 4,300 digits; a schema's own value is printed whatever its length."""
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:

@@ -43,27 +43,32 @@ def types_of(schema: Schema) -> list[str] | None:
 def _both(keyword: str, mine: Any, other: Any) -> Any:
     if keyword in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
         return _both_properties(keyword, mine, other)
-    if keyword == "required" and isinstance(mine, list) and isinstance(other, list):
-        return list(dict.fromkeys([*cast("list[Any]", mine), *cast("list[Any]", other)]))
+    if keyword in ("required", "enum", "anyOf", "oneOf", "allOf"):
+        return _both_lists(keyword, mine, other)
     if keyword == "type":
         return _both_types({"type": mine}, {"type": other})
-    if keyword == "enum" and isinstance(mine, list) and isinstance(other, list):
-        return [value for value in cast("list[Any]", mine) if value in cast("list[Any]", other)]
     if keyword in ("additionalProperties", "unevaluatedProperties", "items", "additionalItems"):
         return _both_schemas(mine, other)
     if keyword in _LARGER | _SMALLER and isinstance(mine, (int, float)) and isinstance(other, (int, float)):
         return max(mine, other) if keyword in _LARGER else min(mine, other)
-    if keyword in ("anyOf", "oneOf") and isinstance(mine, list) and isinstance(other, list):
-        both = [one for one in cast("list[Any]", mine) if one in cast("list[Any]", other)]
-        return both or mine
-    if keyword == "allOf" and isinstance(mine, list) and isinstance(other, list):
-        return [*cast("list[Any]", mine), *cast("list[Any]", other)]
     return mine
+
+
+def _both_lists(keyword: str, mine: Any, other: Any) -> Any:
+    if not isinstance(mine, (list, tuple)) or not isinstance(other, (list, tuple)):
+        return cast("Any", mine)
+    first, second = list(cast("list[Any]", mine)), list(cast("list[Any]", other))
+    if keyword == "required":
+        return [*first, *(name for name in second if name not in first)]
+    if keyword == "allOf":
+        return first + second
+    both = [value for value in first if value in second]
+    return both if keyword == "enum" else both or first
 
 
 def _both_properties(keyword: str, mine: Any, other: Any) -> Any:
     if not isinstance(mine, Mapping) or not isinstance(other, Mapping):
-        return cast("Any", mine if isinstance(mine, Mapping) else other)
+        return cast("object", mine if isinstance(mine, Mapping) else other)
     properties: dict[str, Any] = dict(cast("Schema", mine))
     for name, schema in cast("Schema", other).items():
         same = name not in properties or properties[name] == schema or keyword in ("$defs", "definitions")
@@ -75,9 +80,9 @@ def _both_schemas(mine: Any, other: Any) -> Any:
     if mine is False or other is False:
         return False
     if mine is True or mine == {}:
-        return cast("Any", other)
+        return other
     if other is True or other == {}:
-        return cast("Any", mine)
+        return mine
     return {"allOf": [mine, other]}
 
 

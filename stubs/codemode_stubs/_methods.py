@@ -1,7 +1,7 @@
 """A tool as a method: its parameters, defaults, result and documentation, before any name is spelled.
 
-What lives here: the step from a tool's two schemas to what one stub entry shows. Defaults are shown as literals where they
-are short and fit the parameter's type; a default that breaks its own schema is only a remark.
+What lives here: the step from a tool's two schemas to what one stub entry shows. Defaults are shown as literals where
+they are short and fit the parameter's type; a default that breaks its own schema is only a remark.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _read(tool: ToolLike, spelling: Spelling, converter: Converter, schema: obje
         parameters.append(parameter)
         fields.append(described)
     extra = None if root.extra is None else converter.convert(document, root.extra, hint).shape
-    record = Record(tuple(fields), "" if extra is None else "other keys allowed", ())
+    record = Record(tuple(fields), "" if extra is None else "other keys allowed", (), extra is not None)
     typed = Typed(ANY) if output is None else converter.convert(Document(output), output, hint + "Result", own=True)
     effects = tool.annotations
     tags = ["read-only"] if effects.read_only else ["destructive"] if effects.destructive else []
@@ -117,7 +117,7 @@ def _parameter(
     schema = root.properties[name]
     typed = converter.convert(document, schema, join_names(hint, pascal(name)))
     remarks = list(typed.remarks)
-    node = cast("Schema", schema) if isinstance(schema, Mapping) else {}
+    node: Schema = cast("Schema", schema) if isinstance(schema, Mapping) else {}
     description = one_line(node.get("description")) or typed.text
     shown = default_remark(node)
     required = name in root.required

@@ -3,10 +3,10 @@
 What lives here: the tests for identifiers in each position (method, parameter, field), PascalCase, and the table that
 hands out class names. What must not: anything about schemas or text.
 
-Why so strict: Python normalises identifiers to NFKC while compiling, mangles `__x` inside a class, and reserves keywords.
-A name that would be changed by any of these is never written as an identifier, because the stub would then name another
-thing than the schema does. The tables are those of the running interpreter (`str.isidentifier`, `keyword`, `unicodedata`),
-so there is no skew between the renderer and the Python that reads its text.
+Why so strict: Python normalises identifiers to NFKC while compiling, mangles `__x` inside a class, and reserves
+keywords. A name that would be changed by any of these is never written as an identifier, because the stub would then
+name another thing than the schema does. The tables are those of the running interpreter (`str.isidentifier`,
+`keyword`, `unicodedata`), so there is no skew between the renderer and the Python that reads its text.
 """
 
 from __future__ import annotations

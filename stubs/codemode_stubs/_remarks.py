@@ -6,7 +6,7 @@ Each remark is one short phrase; a field's note is its description and then its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ._literals import number_literal, value_literal
 from ._prose import one_line
@@ -32,7 +32,7 @@ def remarks(schema: Schema) -> list[str]:
     if isinstance(schema.get("pattern"), str):
         found.append("matches " + one_line(schema["pattern"])[: 2 * MAX_VALUE])
     step = schema.get("multipleOf")
-    if _is_number(step):
+    if isinstance(step, (int, float)) and _is_number(step):
         found.append(f"multiple of {number_literal(step)}")
     if schema.get("uniqueItems") is True:
         found.append("unique")
@@ -42,7 +42,7 @@ def remarks(schema: Schema) -> list[str]:
         found.append("read-only")
     names = schema.get("propertyNames")
     if isinstance(names, Mapping):
-        found.extend("keys: " + remark for remark in remarks(names))
+        found.extend("keys: " + remark for remark in remarks(cast("Schema", names)))
     if any(keyword in schema for keyword in _CONDITIONS):
         found.append("has further conditions")
     return [remark for remark in found if remark]

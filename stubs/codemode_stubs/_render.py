@@ -1,32 +1,34 @@
 """The stub module's text, from one source in three forms.
 
-What lives here: `render_stubs`, the spine: read all tools, choose and write the types, write the classes of namespaces and
-of `tools`. The forms:
-- `pyi`: a module. It parses, executes and passes mypy --strict, pyright strict and ty, as .pyi and as .py (so each method
-  ends in `...`). Exotic names have a `__getitem__` overload as well as the underscore method.
+What lives here: `render_stubs`, the spine: read all tools, choose and write the types, write the classes of namespaces
+and of `tools`. The forms:
+- `pyi`: a module. It parses, executes and passes mypy --strict, pyright strict and ty, as .pyi and as .py (so each
+  method ends in `...`). Exotic names have a `__getitem__` overload as well as the underscore method.
 - `prompt`: the same without what only a checker needs.
 - `check`: for the checker that reads a program against it: every form of a call that runs is an overload, every tool
-  answers to its subscript, no documentation.
-Same tools, same bytes, whatever the order they are given in.
+  answers to its subscript, no documentation. Same tools, same bytes, whatever the order they are given in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from ._convert import Converter
-from ._declare import NO_NAMES, Declarations
+from ._declare import NO_NAMES, UNKNOWN_TOOL, Declarations
 from ._documentation import class_documentation, documentation, shared_notes
 from ._literals import string_literal
 from ._methods import Method, read_method
 from ._names import join_names, pascal
+from ._owners import Owner
 from ._prose import docstring
 from ._shapes import Ref, Shape
-from ._spelling import method_spellings
+from ._spelling import Spelling, method_spellings
 from ._tool import ToolLike, tool_key
 
 Form: TypeAlias = Literal["pyi", "prompt", "check"]
+Forms: TypeAlias = Literal["all", "names", "dict"]
 _FORMS = ("pyi", "prompt", "check")
 
 _ERROR = """\
@@ -48,13 +50,23 @@ def render_stubs(tools: Sequence[ToolLike], *, form: Form = "pyi") -> str:
     """
     if form not in _FORMS:
         raise ValueError(f"form must be one of {', '.join(_FORMS)}, not {form!r}")
-    return _Module(tools, form).text()
+    return Module(tools, form).text()
 
 
-class _Module:
-    def __init__(self, tools: Sequence[ToolLike], form: Form) -> None:
+class Module:
+    """One stub module.
+
+    Args:
+        tools: what it shows, in any order.
+        form: see the module's rules.
+        forms: of the form `check`: which forms of a call it has.
+    """
+
+    def __init__(self, tools: Sequence[ToolLike], form: Form, forms: Forms = "all") -> None:
         self._form = form
+        self._forms = forms
         ordered = sorted(tools, key=tool_key)
+        self._tools = {tool.full_name: tool for tool in ordered}
         converter = Converter()
         spelled = zip(ordered, method_spellings(ordered), strict=True)
         self._methods = [read_method(tool, spelling, converter) for tool, spelling in spelled]
@@ -73,6 +85,7 @@ class _Module:
         self._callables: dict[str, str] = {}
 
     def text(self) -> str:
+        """The module's source."""
         for method in self._methods:
             if self._needs_callable(method):
                 self._callables[method.spelling.full_name] = self._types.allocate(join_names(method.hint, "Tool"))
@@ -81,6 +94,8 @@ class _Module:
         for method in self._methods:
             if method.spelling.full_name in self._callables:
                 blocks.append(self._callable(method))
+        if self._form == "check":
+            blocks.append(f"class {UNKNOWN_TOOL}: ...")
         blocks += [self._class(name, self._groups[space], {}) for space, name in sorted(self._classes.items())]
         blocks.append(self._class("Tools", self._groups[None], self._spaces))
         blocks.append("tools: Tools")
@@ -141,25 +156,25 @@ class _Module:
     def _overloads(self, method: Method, name: str, shadowed: frozenset[str], returns: str) -> list[str]:
         record = self._types.spell(Ref(method.record), shadowed)
         optional = "" if method.spelling.required else " = ..."
-        forms: list[str] = []
+        by_names: list[str] = []
+        by_dict = [f"self, args: {record}{optional}, /"]
         if method.spelling.dict_form:
             places = [
                 f"p{index}: {self._types.spell(parameter.shape, shadowed)}"
                 + ("" if parameter.default is None else " = ...")
                 for index, parameter in enumerate(method.parameters)
             ]
-            forms.append(f"self, args: {record}{optional}, /")
-            forms.append(f"self, **arguments: {self._types.name('Unpack', shadowed)}[{record}]")
-            forms.append(f"self, {', '.join(places)}, /")
+            by_names.append(f"self, **arguments: {self._types.name('Unpack', shadowed)}[{record}]")
+            by_names.append(f"self, {', '.join(places)}, /")
         else:
-            forms.append(self._parameters(method, shadowed))
-            forms.append(f"self, args: {record}{optional}, /")
+            by_names.append(self._parameters(method, shadowed))
         if method.extra is not None:
             value = self._types.spell(method.extra, shadowed)
             text, mapping = self._types.name("str", shadowed), self._types.name("dict", shadowed)
-            forms.append(f"self, args: {mapping}[{text}, {value}], /")
-        mark = f"    @{self._types.name('overload', shadowed)}"
-        return [line for form in forms for line in (mark, f"    async def {name}({form}) -> {returns}: ...")]
+            by_dict.append(f"self, args: {mapping}[{text}, {value}], /")
+        forms = {"all": by_names + by_dict, "names": by_names, "dict": by_dict}[self._forms]
+        mark = f"    @{self._types.name('overload', shadowed)}\n" if len(forms) > 1 else ""
+        return [f"{mark}    async def {name}({form}) -> {returns}: ..." for form in forms]
 
     def _callable(self, method: Method) -> str:
         name = self._callables[method.spelling.full_name]
@@ -194,19 +209,61 @@ class _Module:
                 targets[method.spelling.name] = self._callables[method.spelling.full_name]
         if check and owner == "Tools":
             targets.update(self._callables)
-        literal, text = self._types.name, self._types.name("str", shadowed)
+        text = self._types.name("str", shadowed)
+        head = "    def __getitem__(self, name: "
         entries = [
-            f"    def __getitem__(self, name: {literal('Literal', shadowed)}[{string_literal(key)}], /) -> {target}: ..."
+            f"{head}{self._types.name('Literal', shadowed)}[{string_literal(key)}], /) -> {target}: ..."
             for key, target in targets.items()
         ]
         if check:
-            entries.append(f"    def __getitem__(self, name: {text}, /) -> {literal('Any', shadowed)}: ...")
+            literal, anything = self._types.name("LiteralString", shadowed), self._types.name("Any", shadowed)
+            entries.append(f"{head}{literal}, /) -> {UNKNOWN_TOOL}: ...")
+            entries.append(f"{head}{text}, /) -> {anything}: ...")
         if len(entries) > 1:
-            mark = f"    @{literal('overload', shadowed)}"
-            entries = [line for entry in entries for line in (mark, entry)]
+            mark = f"    @{self._types.name('overload', shadowed)}\n"
+            entries = [mark + entry for entry in entries]
         if check:
-            entries.append(
-                f"    def __contains__(self, name: {self._types.name('object', shadowed)}, /)"
-                f" -> {self._types.name('bool', shadowed)}: ..."
-            )
+            truth, value = self._types.name("bool", shadowed), self._types.name("object", shadowed)
+            entries.append(f"    def __contains__(self, name: {value}, /) -> {truth}: ...")
         return entries
+
+    # -- for the words of a diagnostic --------------------------------------------------------------------------------
+
+    def owners(self) -> dict[str, Owner]:
+        """Class name -> what it stands for in a program; once the text is made."""
+        found = {
+            name: Owner(name, tuple(field.name for field in record.fields), record=True, open=record.open)
+            for name, record in self._types.records()
+        }
+        for method in self._methods:
+            name = self._types.declared(method.record)
+            if name is not None:
+                found[name] = replace(found[name], path=self._path(method.spelling))
+        top = [method.spelling.method for method in self._groups[None]] + list(self._spaces.values())
+        found["Tools"] = Owner("tools", tuple(name for name in top if name))
+        for space, name in self._classes.items():
+            members = (method.spelling.method for method in self._groups[space])
+            found[name] = Owner(self._space_path(space), tuple(member for member in members if member))
+        for full_name, name in self._callables.items():
+            found[name] = Owner(f"tools[{string_literal(full_name)}]", ())
+        return found
+
+    def paths(self) -> dict[str, ToolLike]:
+        """What a program can write -> the tool that it means."""
+        found: dict[str, ToolLike] = {}
+        for method in self._methods:
+            spelling = method.spelling
+            tool = self._tools[spelling.full_name]
+            found[f"tools[{string_literal(spelling.full_name)}]"] = tool
+            found[self._path(spelling)] = tool
+        return found
+
+    def _path(self, spelling: Spelling) -> str:
+        if spelling.method is None:
+            return f"tools[{string_literal(spelling.full_name)}]"
+        base = "tools" if spelling.namespace is None else self._space_path(spelling.namespace)
+        return f"{base}.{spelling.method}"
+
+    def _space_path(self, space: str) -> str:
+        attribute = self._spaces[space]
+        return f"tools.{attribute}" if attribute else f"tools[{string_literal(space)}]"

@@ -1,7 +1,7 @@
 """The types a stub can say: what a JSON Schema is turned into before any name or text exists.
 
-What lives here: immutable shapes, compared by structure, and `Declaration`, compared by identity, which stands for what
-will get a name. What must not: schemas (see `_convert`), spelling (see `_declare`).
+What lives here: immutable shapes, compared by structure, and `Declaration`, compared by identity, which stands for
+what will get a name. What must not: schemas (see `_convert`), spelling (see `_declare`).
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class Record:
     """A remark on the object as a whole (other keys, conditions), '' for none."""
     doc: tuple[str, ...]
     """The lines of its description."""
+    open: bool = False
+    """Whether the schema invites keys that it does not declare (by saying so, not by saying nothing)."""
 
 
 class Declaration:

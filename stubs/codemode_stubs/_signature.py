@@ -1,7 +1,7 @@
 """One-line signatures for error messages.
 
-What lives here: `signature`, which says in one line how a tool is called. Types of objects are summed up (`dict`), because
-the names of a stub belong to a whole set of tools and a message stands alone.
+What lives here: `signature`, which says in one line how a tool is called. Types of objects are summed up (`dict`),
+because the names of a stub belong to a whole set of tools and a message stands alone.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from ._convert import Converter
 from ._literals import string_literal
 from ._methods import Method, read_method
-from ._shapes import Atom, Declaration, DictOf, ListOf, Literals, OneOf, Record, Ref, Shape
+from ._shapes import Atom, Declaration, DictOf, ListOf, Literals, OneOf, Record, Shape
 from ._spelling import method_spellings
 from ._tool import ToolLike
 
@@ -53,7 +53,7 @@ def _short(shape: Shape, open_: frozenset[Declaration] = frozenset()) -> str:
         return f"Literal[{text}]" if len(text) <= MAX_LITERALS else f"Literal[{text[:MAX_LITERALS]}...]"
     if isinstance(shape, OneOf):
         return " | ".join(dict.fromkeys(_short(part, open_) for part in shape.parts))
-    body = shape.target.body if isinstance(shape, Ref) else None
+    body = shape.target.body
     if body is None or isinstance(body, Record):
         return "dict" if body is not None else "Any"
     return "Any" if shape.target in open_ else _short(body, open_ | {shape.target})

@@ -1,13 +1,13 @@
 """How a program spells each tool and its arguments: the one home of that question.
 
-What lives here: attribute names, the order of parameters, the dict form. The stub's text, the one-line signatures of error
-messages and the dispatcher that binds a program's calls all read it here, so they cannot disagree. Rules:
-- An exact name beats an underscore spelling; an underscore spelling exists only where it is unique. Names of tools without
-  a namespace and names of namespaces compete with each other; tools in a namespace compete among themselves.
+What lives here: attribute names, the order of parameters, the dict form. The stub's text, the one-line signatures of
+error messages and the dispatcher that binds a program's calls all read it here, so they cannot disagree. Rules:
+- An exact name beats an underscore spelling; an underscore spelling exists only where it is unique. Names of tools
+  without a namespace and names of namespaces compete with each other; tools in a namespace compete among themselves.
 - Any name at all answers to a subscript: `tools["name"]`, `tools["ns.name"]`, `tools.ns["name"]`.
 - Parameters: required ones first, then optional ones, each in declared order.
-- One parameter that Python cannot take as a name (keyword, `self`, `__x`, changed by NFKC, ...) puts the tool in the dict
-  form: its stub takes one dictionary, `args`.
+- One parameter that Python cannot take as a name (keyword, `self`, `__x`, changed by NFKC, ...) puts the tool in the
+  dict form: its stub takes one dictionary, `args`.
 """
 
 from __future__ import annotations
