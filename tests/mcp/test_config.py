@@ -37,7 +37,10 @@ def test_variables_of_the_environment_are_put_in(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("CODEMODE_TEST_TOKEN", SECRET)
     monkeypatch.delenv("CODEMODE_TEST_NONE", raising=False)
     config = load_config(
-        one(url="https://example.org/${CODEMODE_TEST_NONE:-mcp}", headers={"Authorization": "Bearer ${CODEMODE_TEST_TOKEN}"})
+        one(
+            url="https://example.org/${CODEMODE_TEST_NONE:-mcp}",
+            headers={"Authorization": "Bearer ${CODEMODE_TEST_TOKEN}"},
+        )
     )["it"]
     assert config.headers == {"Authorization": f"Bearer {SECRET}"}
     assert config.url == "https://example.org/mcp"

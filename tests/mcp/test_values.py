@@ -97,9 +97,7 @@ def test_a_wrapper_that_does_not_wrap_keeps_its_value_and_says_so() -> None:
 
 
 def test_text_is_read_as_the_promised_value_where_structured_content_is_missing() -> None:
-    listed = outcome(
-        {"content": text('[{"number": 11}, {"number": 12}]')}, output=ARRAY, accepts=is_array_of_numbered
-    )
+    listed = outcome({"content": text('[{"number": 11}, {"number": 12}]')}, output=ARRAY, accepts=is_array_of_numbered)
     assert listed == Outcome([{"number": 11}, {"number": 12}])
     assert outcome({"content": text("12")}, output={"type": "integer"}, accepts=lambda v: v == 12) == Outcome(12)
     assert outcome({"content": text("12")}, output={"type": "string"}, accepts=lambda v: v == "12") == Outcome("12")

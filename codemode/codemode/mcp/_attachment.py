@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from codemode_registry import Registration, RegistrationError, Registry, Scope
+from codemode_registry import JsonValue, Registration, RegistrationError, Registry, Scope
 
 from ._listing import ToolDefinition
 from ._tools import tool_for, unavailable_tool
@@ -34,7 +34,7 @@ class McpAttachment:
         warn: Callable[[McpAttachment, str, str], None],
         on_dispose: Callable[[McpAttachment], None],
     ) -> None:
-        self.registry: Registry = target if isinstance(target, Registry) else target.registry
+        self.registry: Registry | None = target if isinstance(target, Registry) else getattr(target, "registry", None)
         self._target = target
         self._warn = warn
         self._on_dispose = on_dispose
@@ -65,10 +65,15 @@ class McpAttachment:
         def problem(message: str) -> None:
             self._warn(self, f"mcp:{upstream.name}", message)
 
+        async def warn(message: str, call_id: str) -> None:
+            if self.registry is not None and self.registry.events is not None:
+                data: dict[str, JsonValue] = {"source": f"mcp:{upstream.name}", "message": message, "call_id": call_id}
+                await self.registry.events.append("warning", data)
+
         if isinstance(definition, str):
             tool = unavailable_tool(upstream)
         else:
-            made = tool_for(upstream, definition, problem)
+            made = tool_for(upstream, definition, problem=problem, warn=warn)
             if made is None:
                 return None
             tool = made

@@ -77,10 +77,14 @@ class UpstreamConfig(BaseModel):
         if declared == "sse":
             raise ValueError("the old SSE transport is not supported: give the server's streamable HTTP `url`")
         kind = "stdio" if has_command else "http"
-        if declared is not None and str(declared).replace("_", "-") not in {
-            "stdio": ("stdio",),
-            "http": ("http", "streamable-http", "streamableHttp"),
-        }[kind]:
+        if (
+            declared is not None
+            and str(declared).replace("_", "-")
+            not in {
+                "stdio": ("stdio",),
+                "http": ("http", "streamable-http", "streamableHttp"),
+            }[kind]
+        ):
             raise ValueError(f"`type` does not go with `{'command' if has_command else 'url'}`")
         if has_url and not str(fields["url"]).startswith(("http://", "https://")):
             raise ValueError("`url` must start with http:// or https://")

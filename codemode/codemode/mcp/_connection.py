@@ -71,9 +71,7 @@ async def connected(
     async with AsyncExitStack() as stack:
         if config.url is not None:
             client = await stack.enter_async_context(_http_client(config, peer))
-            transport: Any = streamable_http_client(
-                config.url, http_client=client, max_sse_event_size=_MAX_EVENT_BYTES
-            )
+            transport: Any = streamable_http_client(config.url, http_client=client, max_sse_event_size=_MAX_EVENT_BYTES)
         else:
             peer.last_words = await stack.enter_async_context(LastWords())
             transport = stdio_client(_process(config), errlog=peer.last_words.file)

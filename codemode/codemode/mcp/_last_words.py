@@ -33,7 +33,7 @@ class LastWords:
 
     async def __aenter__(self) -> LastWords:
         if sys.platform == "win32":
-            self._file = open(os.devnull, "w", encoding="utf-8")
+            self._file = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
             return self
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)

@@ -83,7 +83,9 @@ def read_tool(entry: JsonObject) -> ToolDefinition:
         output=output,
         wrapped=wrapped,
         title=title if isinstance(title, str) else None,
-        hints={ours: annotations[theirs] for theirs, ours in _HINTS.items() if isinstance(annotations.get(theirs), bool)},
+        hints={
+            ours: annotations[theirs] for theirs, ours in _HINTS.items() if isinstance(annotations.get(theirs), bool)
+        },
         problems=tuple(problems),
     )
 

@@ -11,11 +11,9 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-import jsonschema_rs
 from codemode_registry import RegistrationError, Tool, ToolAnnotations, ToolContext, ToolError, thaw
 
 from ._listing import OPEN_OBJECT, ToolDefinition
@@ -26,14 +24,38 @@ UNAVAILABLE = "unavailable"
 """The method of the one tool that a server has while it cannot be reached."""
 
 Problem = Callable[[str], None]
+"""Takes words about a tool."""
+
+Warn = Callable[[str, str], Awaitable[None]]
+"""Writes a warning about a call: (message, call id)."""
+
+
+class UpstreamTool(Tool):
+    """A tool whose declared output is what stubs say and what values are held against, but not what they must be."""
+
+    __slots__ = ()
+
+    @property
+    def output_schema(self) -> None:
+        """None: the pipeline takes any value."""
+        return
+
+    def broken_promises(self, value: Any) -> str:
+        """How `value` breaks the declared output schema, in words; empty where it does not."""
+        schema = super().output_schema
+        if schema is None or schema.is_valid(value):
+            return ""
+        return "; ".join(str(violation) for violation in schema.violations(value))
 
 
 class _Body:
     """The body of one tool: calls the server, maps what it answers."""
 
-    def __init__(self, upstream: Upstream, definition: ToolDefinition) -> None:
+    def __init__(self, upstream: Upstream, definition: ToolDefinition, warn: Warn) -> None:
         self._upstream = upstream
         self._definition = definition
+        self._warn = warn
+        self.tool: UpstreamTool | None = None
 
     async def __call__(self, arguments: Mapping[str, Any], ctx: ToolContext) -> Any:
         async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -51,58 +73,58 @@ class _Body:
         )
         if found.failed:
             raise ToolError(self._upstream.redactor.text(str(found.value)))
+        assert self.tool is not None
+        broken = found.off_schema or self.tool.broken_promises(found.value)
+        if broken:
+            await self._warn(
+                f"tool {definition.name!r} broke its declared output schema, its value is passed on as it is: {broken}",
+                ctx.call.call_id,
+            )
         if found.attachments:
             ctx.defer_context({"role": "user", "content": [dict(block) for block in found.attachments]})
         return found.value
 
     def _accepts(self, value: Any) -> bool:
-        return self._validator is None or self._validator.is_valid(value)
-
-    @cached_property
-    def _validator(self) -> Any:
-        try:
-            return jsonschema_rs.validator_for(self._definition.output, retriever=_refuse)
-        except ValueError:
-            return None
+        return self.tool is not None and not self.tool.broken_promises(value)
 
 
-def _refuse(uri: str) -> Any:
-    """No schema makes this process open a file or a connection."""
-    raise ValueError(f"remote reference {uri!r}")
-
-
-def tool_for(upstream: Upstream, definition: ToolDefinition, problem: Problem) -> Tool | None:
+def tool_for(upstream: Upstream, definition: ToolDefinition, *, problem: Problem, warn: Warn) -> Tool | None:
     """The tool for a definition, with as much of its schemas as holds; None if its name cannot be used.
 
     Args:
+        upstream: whose tool it is.
+        definition: as the server listed it.
         problem: called with words for what had to be given up.
+        warn: writes a warning about a call of the tool.
     """
-    sound = definition
+    reason: RegistrationError | None = None
     for given_up, parameters, output in (
         ("", definition.parameters, definition.output),
         ("its output schema is broken: its result is Any", definition.parameters, None),
         ("its input schema is broken: it takes any arguments", dict(OPEN_OBJECT), definition.output),
         ("both its schemas are broken: it takes any arguments, its result is Any", dict(OPEN_OBJECT), None),
     ):
+        tool = _tool(upstream, definition, parameters, output, warn)
         try:
-            tool = _tool(upstream, definition, parameters, output)
+            tool.ready()
         except RegistrationError as error:
-            reason = error
+            reason = reason or error
             continue
-        if given_up:
-            problem(f"tool {definition.name!r}: {given_up}")
-        for words in sound.problems:
-            problem(f"tool {definition.name!r}: {words}")
+        for words in (*definition.problems, *([f"{given_up} ({reason})"] if given_up else [])):
+            problem(upstream.redactor.text(f"tool {definition.name!r}: {words}"))
         return tool
-    problem(f"tool {definition.name!r} was left out: {upstream.redactor.text(str(reason))}")
+    problem(upstream.redactor.text(f"tool {definition.name!r} was left out: {reason}"))
     return None
 
 
-def _tool(upstream: Upstream, definition: ToolDefinition, parameters: JsonObject, output: JsonObject | None) -> Tool:
-    return Tool(
+def _tool(
+    upstream: Upstream, definition: ToolDefinition, parameters: JsonObject, output: JsonObject | None, warn: Warn
+) -> Tool:
+    body = _Body(upstream, definition, warn)
+    body.tool = UpstreamTool(
         definition.name,
         upstream.redactor.text(definition.description),
-        _Body(upstream, definition),
+        body,
         parameters=parameters,
         output=output,
         namespace=upstream.name,
@@ -110,8 +132,8 @@ def _tool(upstream: Upstream, definition: ToolDefinition, parameters: JsonObject
         timeout=upstream.config.timeout,
         render=render,
         annotations=ToolAnnotations(title=definition.title, **definition.hints),
-        lenient_output=True,
     )
+    return body.tool
 
 
 def unavailable_tool(upstream: Upstream) -> Tool:

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import anyio
 from anyio.abc import TaskGroup
+
 from codemode_registry import CodeModeError, Registry, Scope
 
 from ._attachment import McpAttachment
@@ -100,6 +101,10 @@ class McpUpstreams:
             attachment.dispose()
         tasks.cancel_scope.cancel()
         try:
+            if isinstance(error, Exception):
+                # The group would wrap the user's own error in an ExceptionGroup; it has nothing to do with it.
+                await tasks.__aexit__(None, None, None)
+                return None
             return await tasks.__aexit__(kind, error, trace)
         finally:
             for name in _CHATTY_LOGGERS:
@@ -127,6 +132,10 @@ class McpUpstreams:
             self._warn(attachment, source, message)
         return attachment
 
+    def ask_through(self, elicitor: Elicitor | None) -> None:
+        """Changes who is asked first when a server wants to know something; see the constructor."""
+        self._elicitor = elicitor
+
     def status(self) -> list[UpstreamStatus]:
         """Each server's state now, in the order of the configuration; free of secrets."""
         return [upstream.status() for upstream in self._upstreams]
@@ -148,7 +157,7 @@ class McpUpstreams:
 
     def _warn(self, attachment: McpAttachment, source: str, message: str) -> None:
         """Appends a warning event, from a task of its own: who finds a fault is not the one to wait for the log."""
-        events = attachment.registry.events
+        events = attachment.registry.events if attachment.registry is not None else None
         if events is not None and self._tasks is not None:
             self._tasks.start_soon(_append, events, {"source": source, "message": message})
 
@@ -158,7 +167,7 @@ class McpUpstreams:
             if answer is not None:
                 return answer
         for attachment in self._attachments:
-            approver = attachment.registry.approver
+            approver = attachment.registry.approver if attachment.registry is not None else None
             if approver is not None:
                 return await approver_elicitor(approver)(question)
         return None

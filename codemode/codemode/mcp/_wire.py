@@ -96,16 +96,14 @@ class _WatchedStream:
 
 
 def put_right(message: SessionMessage) -> SessionMessage:
-    """`message`, or for a tool listing or a tool result one that passes the SDK's validation and carries the original."""
+    """`message`; a tool listing or result as one that passes the SDK's validation and carries the original."""
     answer = message.message
     if not isinstance(answer, JSONRPCResponse):
         return message
     repaired = _result(answer.result)
     if repaired is None:
         return message
-    return SessionMessage(
-        JSONRPCResponse(jsonrpc="2.0", id=answer.id, result=repaired), metadata=message.metadata
-    )
+    return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=answer.id, result=repaired), metadata=message.metadata)
 
 
 def _result(result: dict[str, Any]) -> dict[str, Any] | None:
