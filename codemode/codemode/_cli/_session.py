@@ -1,0 +1,182 @@
+"""One run from the command line: the log, the watching, the signals, and its end.
+
+Rules
+- The event log is always written: where nobody names a place, in the user's state folder, of which the newest stay.
+- The first Ctrl-C (or TERM) cancels the run and lets it end: calls are drained, records written, what was done is
+  said. The second one ends it where it is.
+- The loop is trio.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from codemode_registry import CancelSignal, EventLog, JsonlEventLog
+
+from .._project import Project, ProjectError
+from ._terminal import note
+
+T = TypeVar("T")
+
+LOGS_KEPT = 100
+"""Logs that stay in the state folder."""
+
+
+class Interrupted(BaseException):
+    """A second signal came: the run is over where it stands."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
+def run_in_loop(body: Callable[[], Awaitable[T]]) -> T:
+    """Run the body of a command in the event loop."""
+    try:
+        return anyio.run(body, backend="trio")
+    except BaseExceptionGroup as group:  # a task group wraps even a single failure
+        single = _only(group)
+        if single is None:
+            raise
+        raise single from single.__cause__
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
+    inner: BaseException = group
+    while isinstance(inner, BaseExceptionGroup):
+        if len(inner.exceptions) != 1:
+            return None
+        inner = inner.exceptions[0]
+    return inner
+
+
+@contextlib.asynccontextmanager
+async def interruptible(cancel: CancelSignal, *, what: str) -> AsyncIterator[list[int]]:
+    """Turn signals into a cancelled run; yields the list of the signals that came.
+
+    Args:
+        cancel: set at the first signal.
+        what: what is ended, for the message.
+    """
+    came: list[int] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                ready.set()
+                async for number in signals:
+                    came.append(int(number))
+                    if len(came) == 1:
+                        note(f"\ninterrupted: ending {what} (again to end at once)")
+                        cancel.cancel("interrupted at the terminal")
+                    else:
+                        raise Interrupted(128 + int(number))
+
+        ready = anyio.Event()
+        tasks.start_soon(watch)
+        await ready.wait()
+        yield came
+        tasks.cancel_scope.cancel()
+
+
+def log_place(flag: Path | None, project: Project) -> Path:
+    """Where the event log of this run goes; its folder is made."""
+    if flag is not None:
+        place = flag
+    elif project.content.log is not None:
+        place = project.path(project.content.log.path)
+    else:
+        return _state_log()
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _state_log() -> Path:
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}.jsonl"
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    for folder in (Path(base).expanduser() / "codemode" / "runs", Path(tempfile.gettempdir()) / "codemode-runs"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except (OSError, RuntimeError):
+            continue
+        if os.access(folder, os.W_OK):
+            _keep_newest(folder)
+            return folder / name
+    raise ProjectError("there is no place for the event log: name one with --log FILE")
+
+
+def _keep_newest(folder: Path) -> None:
+    """Names begin with the time, so their order is that of the runs."""
+    for old in sorted(folder.glob("????????-??????-*.jsonl"))[: -(LOGS_KEPT - 1)]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+
+
+@contextlib.asynccontextmanager
+async def opened_log(place: Path, *, fsync: bool = False) -> AsyncIterator[EventLog]:
+    """The event log in a file.
+
+    Raises:
+        ProjectError: the file cannot be written, or is no event log.
+    """
+    try:
+        log = JsonlEventLog(place, fsync=fsync)
+    except OSError as error:
+        raise ProjectError(f"the event log {str(place)!r} cannot be written: {error.strerror}") from None
+    async with log:
+        yield log
+
+
+def read_program(file: Path | None, code: str | None) -> str:
+    """The program's text: a file, `-` for stdin, or the text itself.
+
+    Raises:
+        ProjectError: none or several were given, or it cannot be read.
+    """
+    if (file is None) == (code is None):
+        raise ProjectError("give one program: a file, - for stdin, or -c CODE")
+    if code is not None:
+        return code
+    assert file is not None
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ProjectError(f"the program {str(file)!r} is not UTF-8 text") from None
+    except OSError as error:
+        raise ProjectError(f"the program {str(file)!r} cannot be read: {error.strerror}") from None
+
+
+def result_fields(result: Any) -> dict[str, Any]:
+    """A RunResult as JSON, for `--json`."""
+    return {
+        "ok": result.ok,
+        "value": result.value,
+        "has_value": result.has_value,
+        "logs": list(result.logs),
+        "text": result.text,
+        "error": None if result.error is None else _fields(result.error),
+        "calls": [_fields(call) for call in result.calls],
+        "notes": list(result.notes),
+        "usage": _fields(result.usage),
+        "run_id": result.run_id,
+    }
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    from dataclasses import fields
+
+    from codemode_registry import thaw
+
+    return {field.name: thaw(getattr(value, field.name)) for field in fields(value)}

@@ -1,0 +1,280 @@
+"""The project file: what `codemode.toml` may say, and one clear message where it is wrong.
+
+Rules
+- The file is read by pydantic-settings; `CODEMODE_*` variables stand above it (`CODEMODE_LIMITS__WALL_SECONDS=30`),
+  flags of a command above both. Nothing is looked for but the file that is named, or `codemode.toml` in the current
+  directory: what a project file names is started, so it is never picked up from somewhere above.
+- Paths in the file are relative to the file.
+- A wrong file is one `ProjectError` with one line a mistake: where, what was expected, a near name. Values are not
+  repeated in it: `env` and `headers` hold secrets.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from codemode_registry import CodeModeError
+
+from ._policies import PolicyRules
+
+FILE_NAME = "codemode.toml"
+
+
+class ProjectError(CodeModeError):
+    """A project file or a flag is wrong. The message is for the person who wrote it."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Upstream(_Part):
+    """One MCP server, as clients' `mcpServers` files say it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = {}
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    disabled: bool = False
+
+
+class FsToolset(_Part):
+    """`[toolsets.fs]`, or `fs = "."` for short."""
+
+    root: str
+    write: bool = False
+
+
+class SqliteToolset(_Part):
+    """`[toolsets.sqlite]`, or `sqlite = "data.db"` for short."""
+
+    path: str
+    write: bool = False
+
+
+class JobsToolset(_Part):
+    """`[toolsets.jobs]`, or `jobs = true` for short."""
+
+    cwd: str = "."
+
+
+def _short(key: str) -> BeforeValidator:
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
+
+
+def _switch(value: Any) -> Any:
+    return {} if value is True else None if value is False else value
+
+
+class Toolsets(_Part):
+    """`[toolsets]`: the built-in ones that are on."""
+
+    fs: Annotated[FsToolset | None, _short("root")] = None
+    sqlite: Annotated[SqliteToolset | None, _short("path")] = None
+    jobs: Annotated[JobsToolset | None, BeforeValidator(_switch)] = None
+
+
+class Policies(_Part):
+    """`[policies]`: shell-style patterns on full names."""
+
+    allow: list[str] = []
+    deny: list[str] = []
+    ask: list[str] = []
+    ask_unless_read_only: bool = False
+
+    def rules(self) -> PolicyRules:
+        return PolicyRules(tuple(self.allow), tuple(self.deny), tuple(self.ask), self.ask_unless_read_only)
+
+
+class LogPlace(_Part):
+    """`[log]`, or `log = "codemode.jsonl"` for short."""
+
+    path: str
+    fsync: bool = False
+
+
+class LimitValues(_Part):
+    """`[limits]`: as `Limits` in Python; what is not said keeps its default."""
+
+    compute_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    wall_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    memory_bytes: Annotated[int, Field(gt=0)] | None = None
+    output_bytes: Annotated[int, Field(gt=0)] | None = None
+    max_calls: Annotated[int, Field(gt=0)] | None = None
+    max_parallel: Annotated[int, Field(gt=0)] | None = None
+    source_bytes: Annotated[int, Field(gt=0)] | None = None
+    text_chars: Annotated[int, Field(gt=0)] | None = None
+
+
+class ProjectFile(BaseSettings):
+    """Everything that a project file may say."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="CODEMODE_", env_nested_delimiter="__", extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+    toml_path: ClassVar[Path | None] = None
+
+    tools: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
+    mcpServers: dict[str, Upstream] = {}
+    upstreams: dict[str, Upstream] = {}
+    toolsets: Toolsets = Toolsets()
+    limits: LimitValues = LimitValues()
+    policies: Policies = Policies()
+    log: Annotated[LogPlace | None, _short("path")] = None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        if cls.toml_path is None:
+            return (env_settings,)
+        return env_settings, TomlConfigSettingsSource(settings_cls, cls.toml_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project file that was read, or nothing said at all."""
+
+    directory: Path
+    """What its paths are relative to."""
+    file: Path | None
+    """The file, or None where there is none."""
+    content: ProjectFile
+
+    @property
+    def mcp_servers(self) -> dict[str, dict[str, Any]]:
+        """The upstreams as an `mcpServers` mapping; a relative `cwd` is made absolute. Holds secrets."""
+        servers = {**self.content.mcpServers, **self.content.upstreams}
+        said = {name: server.model_dump(exclude_unset=True) for name, server in servers.items()}
+        for server in said.values():
+            if server.get("cwd"):
+                server["cwd"] = str(self.path(server["cwd"]))
+        return said
+
+    def path(self, text: str) -> Path:
+        """A path of the file, made absolute."""
+        return (self.directory / Path(text).expanduser()).absolute()
+
+
+def load_project(path: Path | None = None) -> Project:
+    """Read a project file.
+
+    Args:
+        path: the file; None: `codemode.toml` in the current directory, if there is one.
+
+    Raises:
+        ProjectError: it is missing (where it was named) or wrong.
+    """
+    file = Path(FILE_NAME) if path is None else path
+    if path is None and not file.is_file():
+        return Project(Path.cwd(), None, _read(None))
+    if not file.is_file():
+        raise ProjectError(f"there is no project file {str(file)!r}")
+    return Project(file.absolute().parent, file.absolute(), _read(file))
+
+
+def _read(file: Path | None) -> ProjectFile:
+    shown = "the environment (CODEMODE_*)" if file is None else file.name
+    # The source is a class attribute to pydantic-settings: a class of its own per file keeps reads apart.
+    reader = type("ProjectFile", (ProjectFile,), {"toml_path": file, "__module__": __name__})
+    try:
+        content: ProjectFile = reader()
+    except tomllib.TOMLDecodeError as error:
+        raise ProjectError(f"{shown} is not valid TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise ProjectError(f"{shown} is not UTF-8 text") from None
+    except OSError as error:
+        raise ProjectError(f"{shown} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise ProjectError(said_wrong(error, shown)) from None
+    except Exception as error:  # pydantic-settings' own error for a variable that is no JSON
+        raise ProjectError(f"{shown}: {error}") from None
+    twice = content.mcpServers.keys() & content.upstreams.keys()
+    if twice:
+        raise ProjectError(f"{shown}: {sorted(twice)[0]!r} stands both in mcpServers and in upstreams")
+    return content
+
+
+def policy_rules(said: Mapping[str, Any], shown: str) -> PolicyRules:
+    """The rules of a `policies` object that stands in another file (an mcp.json).
+
+    Raises:
+        ProjectError: it is wrong.
+    """
+    try:
+        return Policies.model_validate(said, strict=True).rules()
+    except ValidationError as error:
+        raise ProjectError(said_wrong(error, shown, under=("policies",))) from None
+
+
+def said_wrong(error: ValidationError, shown: str, *, under: tuple[str, ...] = ()) -> str:
+    """A validation error as one line a mistake, without the values."""
+    lines = []
+    for mistake in error.errors(include_input=False, include_url=False, include_context=False):
+        place = (*under, *mistake["loc"])
+        where = ".".join(str(part) for part in place) or "the file"
+        words = mistake["msg"]
+        if mistake["type"] == "extra_forbidden":
+            words = "is not known"
+            if near := difflib.get_close_matches(str(place[-1]), _known(tuple(str(p) for p in place[:-1])), n=1):
+                words += f" (did you mean {near[0]!r}?)"
+        lines.append(f"{shown}: {where}: {words[:1].lower()}{words[1:]}")
+    return "\n".join(lines)
+
+
+@cache
+def _known(place: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys that may stand at a place of the file."""
+    tables: dict[tuple[str, ...], type[BaseModel]] = {
+        (): ProjectFile,
+        ("toolsets",): Toolsets,
+        ("toolsets", "fs"): FsToolset,
+        ("toolsets", "sqlite"): SqliteToolset,
+        ("toolsets", "jobs"): JobsToolset,
+        ("policies",): Policies,
+        ("limits",): LimitValues,
+        ("log",): LogPlace,
+    }
+    table = tables.get(place)
+    return () if table is None else tuple(table.model_fields)
+
+
+def limits_of(values: LimitValues, **flags: float | int | None) -> Any:
+    """The limits of a run: the defaults, what the file says, what the flags say.
+
+    Raises:
+        ProjectError: a flag's value is not possible.
+    """
+    from codemode_bridge import Limits
+
+    said = {name: value for name, value in values.model_dump().items() if value is not None}
+    said |= {name: value for name, value in flags.items() if value is not None}
+    known = {field.name for field in fields(Limits)}
+    try:
+        return Limits(**{name: value for name, value in said.items() if name in known})
+    except (TypeError, ValueError) as error:
+        raise ProjectError(f"limits: {error}") from None

@@ -1,0 +1,127 @@
+"""The frame: help, versions, exit codes, the missing extra, completion, and no traceback for a mistake."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from codemode._cli._app import COMMANDS
+
+from .commands import codemode
+
+THERE = [name for name in COMMANDS if importlib.util.find_spec(f"codemode._cli.{name}")]
+
+
+def test_help_lists_every_command_with_examples(tmp_path: Path) -> None:
+    shown = codemode("--help", cwd=tmp_path)
+    assert shown.returncode == 0
+    for name in THERE:
+        assert name in shown.stdout
+    assert "codemode demo" in shown.stdout
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_the_help_of_each_command_has_examples(tmp_path: Path, name: str) -> None:
+    shown = codemode(name, "--help", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert f"codemode {name}" in shown.stdout
+    assert "Examples" in shown.stdout or "$ codemode" in shown.stdout
+
+
+def test_the_version_is_said(tmp_path: Path) -> None:
+    assert codemode("--version", cwd=tmp_path).stdout.startswith("codemode 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rnu"], "Did you mean 'run'"),
+        (["run", "--nope"], "No such option"),
+        (["run"], "give one program"),
+        (["run", "missing.py"], "cannot be read"),
+        (["run", "-c", "1", "x.py"], "give one program"),
+        (["run", "-c", "1", "--fs", "nowhere"], "is not a directory"),
+        (["run", "-c", "1", "--sqlite", "nowhere.db"], "is not a file"),
+        (["run", "-c", "1", "--mcp", "nowhere.json"], "there is no file"),
+        (["run", "-c", "1", "--tools", "nowhere_at_all:registry"], "there is no module 'nowhere_at_all'"),
+        (["run", "-c", "1", "--tools", "json:nothing"], "has no 'nothing'"),
+        (["run", "-c", "1", "--tools", "json:dumps"], "expected a Registry"),
+        (["run", "-c", "1", "--tools", ":x"], "expected module:name"),
+        (["run", "-c", "1", "--wall-seconds", "-1"], "wall_seconds"),
+        (["run", "-c", "1", "--config", "nowhere.toml"], "there is no project file"),
+        (["run", "-c", "1", "--log", "no/such/../\0/x"], ""),
+        (["demo", "nowhere"], "is not a directory"),
+        (["install", "netscape"], "not known"),
+        (["install", "cursor"], "nothing to serve"),
+        (["stubs", "--output", "no/such/folder/x.pyi"], "cannot be written"),
+    ],
+)
+def test_a_mistake_is_words_and_exit_code_2_and_no_traceback(tmp_path: Path, words: list[str], said: str) -> None:
+    if any("\0" in word for word in words):
+        pytest.skip("an argument cannot hold a NUL")
+    done = codemode(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_users_module_that_fails_is_told_by_its_place(tmp_path: Path) -> None:
+    (tmp_path / "broken_tools.py").write_text("import os\n\nregistry = undefined_name\n")
+    done = codemode("tools", "--tools", "broken_tools:registry", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "NameError" in done.stderr
+    assert "broken_tools.py, line 3" in done.stderr
+    (tmp_path / "torn_tools.py").write_text("def f(:\n")
+    done = codemode("tools", "--tools", "torn_tools.py", cwd=tmp_path)
+    assert (done.returncode, "torn_tools.py, line 1" in done.stderr) == (2, True)
+
+
+def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'typer' else real(name, *more)\n"
+        "from codemode.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "codemode: the command line needs typer: pip install 'codemode-runtime[cli]'\n"
+
+
+def test_completion_knows_the_commands_and_the_clients(tmp_path: Path) -> None:
+    env = {"_CODEMODE_COMPLETE": "complete_bash", "COMP_WORDS": "codemode st", "COMP_CWORD": "1"}
+    assert codemode(cwd=tmp_path, **env).stdout.split() == ["stubs"]
+    env |= {"COMP_WORDS": "codemode install cl", "COMP_CWORD": "2"}
+    assert codemode(cwd=tmp_path, **env).stdout.split() == ["claude-code", "claude-desktop"]
+
+
+def test_the_frame_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; import codemode._cli._app as app; app._load('run')\n"
+        "print([m for m in ('trio', 'anyio', 'rich', 'pydantic', 'mcp', 'codemode_registry') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_command_module_has_its_command_and_examples() -> None:
+    for name in THERE:
+        module = importlib.import_module(f"codemode._cli.{name}")
+        assert callable(module.command)
+        assert "codemode" in module.EPILOG
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m codemode stubs --fs . --fs-write | true",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
