@@ -1,10 +1,10 @@
 """codemode_registry: tools, layers and scopes, the pipeline of one call, policies, approvals, events.
 
-Knows nothing of programs; a host can use it alone. What is public stands here; everything in `_modules` is private to this
-package, and what rooms above may use of it is in the README.
+Knows nothing of programs; a host can use it alone. What is public stands here; everything in `_modules` is private to
+this package, and what rooms above may use of it is in the README.
 """
 
-from ._approval import Approver
+from ._approval import ApprovalPolicy, Approver
 from ._audit import NativeAudit
 from ._call import ApprovalRequest, CallAudit, CallTiming, CallToken, DispatchLog, ToolCall, ToolRequest
 from ._cancel import CancelSignal
@@ -26,14 +26,16 @@ from ._registry import Registry
 from ._result import CallError, ContentBlock, ToolFailure, ToolResult, ToolSuccess
 from ._scope import Scope
 from ._stream import CallStream, CallTicket
-from ._surface import Toolset
+from ._surface import Surface, Toolset
 from ._tool import RUN_CODE, Tool, ToolAnnotations, ToolContext
+from ._typed import function_tool
 
 __all__ = [
     "RUN_CODE",
     "UNSET",
     "Accept",
     "Allow",
+    "ApprovalPolicy",
     "ApprovalRequest",
     "Approver",
     "Ask",
@@ -66,6 +68,7 @@ __all__ = [
     "Registry",
     "RuntimeUnavailableError",
     "Scope",
+    "Surface",
     "Tool",
     "ToolAnnotations",
     "ToolCall",
@@ -80,6 +83,7 @@ __all__ = [
     "describe",
     "did_you_mean",
     "freeze",
+    "function_tool",
     "near",
     "read_events",
     "thaw",

@@ -2,10 +2,16 @@
 
 Rules
 - Each question is logged twice, `approval/asked` and `approval/decided`, also where nobody could be asked.
-- One question, one grant, for this call only. Only the exact answer `allowed-once` allows; no approver, one that raises and
-  any other answer are `unavailable`, which denies.
+- One question, one grant, for this call only. Only the exact answer `allowed-once` allows; no approver, one that
+  raises and any other answer are `unavailable`, which denies.
 - The call's cancel signal closes the question; a late answer is ignored.
 """
+
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ import itertools
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
 
@@ -27,6 +33,9 @@ if TYPE_CHECKING:
 
 Approver: TypeAlias = Callable[[ApprovalRequest], Awaitable[str]]
 """Asks a human: `allowed-once`, `rejected`, `cancelled` or `unavailable`."""
+
+ApprovalPolicy: TypeAlias = Literal["ask", "never"]
+"""Whether questions are asked at all."""
 
 OUTCOMES = frozenset({"allowed-once", "rejected", "cancelled", "unavailable"})
 
@@ -73,7 +82,7 @@ async def _outcome(run: Run, reason: str | None, pauses: list[AbstractContextMan
         for pause in pauses:
             held.enter_context(pause)
         scope = anyio.CancelScope()
-        forget = call.cancel._listen(lambda: door.call(scope.cancel))  # pyright: ignore[reportPrivateUsage]
+        forget = call.cancel._listen(lambda: door.call(scope.cancel))
         try:
             with scope:
                 answer = await approver(request)
@@ -81,7 +90,7 @@ async def _outcome(run: Run, reason: str | None, pauses: list[AbstractContextMan
             LOGGER.warning("the approver raised; the call is denied", exc_info=True, extra={"call_id": call.call_id})
         finally:
             forget()
-    if call.cancel.cancelled:
+    if request.cancel.cancelled:
         return "cancelled"
     return answer if type(answer) is str and answer in OUTCOMES else "unavailable"
 

@@ -1,4 +1,4 @@
-"""The records of a call that the model made directly, or that a tool made through the registry: `tool/call`, `tool/result`."""
+"""`tool/call` and `tool/result`: the records of a call that a model, or a tool by the registry, made directly."""
 
 from __future__ import annotations
 

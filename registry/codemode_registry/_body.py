@@ -9,6 +9,9 @@ Rules
   cancellation by itself has merely failed.
 """
 
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
 from __future__ import annotations
 
 import asyncio
@@ -47,7 +50,7 @@ class _Stop:
         self.scope = scope
         self.at: float | None = None
         self._door = LoopDoor()
-        self.forget = signal._listen(self._fired)  # pyright: ignore[reportPrivateUsage]
+        self.forget = signal._listen(self._fired)
 
     def _fired(self) -> None:
         self._door.call(self._cancel)
@@ -63,16 +66,16 @@ class _Stop:
         return self.at is None or self.at > deadline
 
 
-async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, timeout: float | None) -> BodyOutcome:
+async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, seconds: float | None) -> BodyOutcome:
     """Run an async body to its end.
 
     Args:
         body: Starts it.
         cancel: Stops it.
-        timeout: Seconds; None for none.
+        seconds: Until it times out; None for never.
     """
     ended = BodyOutcome()
-    deadline = None if timeout is None else anyio.current_time() + timeout
+    deadline = None if seconds is None else anyio.current_time() + seconds
     scope = anyio.CancelScope() if deadline is None else anyio.CancelScope(deadline=deadline)
     stop = _Stop(scope, cancel)
     try:
@@ -93,14 +96,14 @@ async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, ti
 
 
 async def run_thread(
-    body: Callable[[], Any], cancel: CancelSignal, timeout: float | None, drain: float, name: str
+    body: Callable[[], Any], cancel: CancelSignal, seconds: float | None, drain: float, name: str
 ) -> BodyOutcome:
     """Run a sync body in a thread of its own.
 
     Args:
         body: The work.
         cancel: The body's own signal: set here when the time is over or the caller is gone.
-        timeout: Seconds; None for none.
+        seconds: Until it times out; None for never.
         drain: Seconds that a cancelled body may take to stop.
         name: The thread's name.
     """
@@ -115,7 +118,7 @@ async def run_thread(
 
     context = contextvars.copy_context()
     trio.lowlevel.start_thread_soon(lambda: context.run(body), deliver, name)
-    deadline = None if timeout is None else anyio.current_time() + timeout
+    deadline = None if seconds is None else anyio.current_time() + seconds
     scope = anyio.CancelScope() if deadline is None else anyio.CancelScope(deadline=deadline)
     stop = _Stop(scope, cancel)
     try:
@@ -141,7 +144,8 @@ async def run_thread(
         ended.error = error
     else:
         if inspect.isawaitable(ended.value) and not ended.timed_out:
-            return await run_async(lambda: ended.value, cancel, None if deadline is None else deadline - anyio.current_time())
+            rest = None if deadline is None else deadline - anyio.current_time()
+            return await run_async(lambda: ended.value, cancel, rest)
     return ended
 
 

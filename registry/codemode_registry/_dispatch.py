@@ -1,11 +1,17 @@
 """Stages 5 to 7: wrappers, the body, and what makes its value canonical.
 
 Rules
-- A result of an inner stage of THIS call is trusted by identity. Anything else that a wrapper returns, a changed copy of such
-  a result too, is validated and rendered again; its content is dropped, its added contexts stay.
+- A result of an inner stage of THIS call is trusted by identity. Anything else that a wrapper returns, a changed copy
+  of such a result too, is validated and rendered again; its content is dropped, its added contexts stay.
 - Every `next()` of a wrapper runs the whole inner chain again. A replaced cancel signal is fused with the caller's.
 - Cancellation takes the place of a success only; a failure that came first keeps its own code.
 """
+
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations
 
@@ -13,8 +19,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
-
-import anyio.lowlevel
 
 from ._body import BodyOutcome, run_async, run_thread
 from ._call import ToolCall
@@ -25,7 +29,7 @@ from ._json import FrozenDict, NotJsonError, freeze
 from ._layers import Hook
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content, as_contexts, text_content
 from ._run import Run, with_contexts
-from ._tool import Tool, ToolContext
+from ._tool import RUN_CODE, Tool, ToolContext
 from ._typed import OutputError, TypedBody, is_async_callable
 
 
@@ -51,7 +55,7 @@ def check_arguments(run: Run, tool: Tool) -> ToolFailure | None:
     schema = tool.input_schema
     problems = [] if schema.is_valid(arguments) else schema.violations(arguments)
     body = tool.execute
-    if not problems and type(body) is TypedBody:
+    if not problems and isinstance(body, TypedBody):
         converted, problems = body.convert(arguments)
         run.prepared = (tool, converted)
     if not problems:
@@ -99,7 +103,9 @@ def _normalised(run: Run, result: Any) -> ToolResult:
     if isinstance(result, ToolFailure):
         if not isinstance(result.error, CallError):
             raise TypeError(f"a wrapper's failure must hold a CallError, not {result.error!r:.80}")
-        content = text_content(f"Error: {result.error.message}") if result.content is None else as_content(result.content)
+        content = (
+            text_content(f"Error: {result.error.message}") if result.content is None else as_content(result.content)
+        )
         made: ToolResult = ToolFailure(result.error, content, freeze(result.meta), _merged(run, result.contexts))
     elif isinstance(result, ToolSuccess):
         tool = run.resolve()
@@ -143,12 +149,14 @@ async def _body(run: Run, call: ToolCall) -> ToolResult:
     tool = run.resolve()
     if tool is None:
         return unknown(run)
-    if run.tool is not tool or run.prepared is not None and run.prepared[0] is not tool:
+    if run.tool is not tool or (run.prepared is not None and run.prepared[0] is not tool):
         run.tool = tool
         problem = check_arguments(run, tool)
         if problem is not None:
             return problem
-    timeout = tool.timeout if tool.timeout is not None else run.core.default_timeout
+    timeout = tool.timeout
+    if timeout is None and call.name != RUN_CODE:  # a program has limits of its own
+        timeout = run.core.default_timeout
     run.began = True
     try:
         ended = await _run_body(run, tool, call, timeout)
@@ -157,7 +165,7 @@ async def _body(run: Run, call: ToolCall) -> ToolResult:
     contexts = tuple(run.deferred)
     if ended.stuck:
         run.stuck = True
-        await run.warn("tool", f'the thread of tool "{call.name}" did not stop within {run.core.drain_seconds:g}s and was left behind')
+        await run.warn("tool", f'the thread of tool "{call.name}" {run.left_behind()}')
     result = _ended(run, tool, call, ended, timeout)
     if contexts and type(result) is ToolFailure:
         return with_contexts(result, contexts)
@@ -168,7 +176,7 @@ def _ended(run: Run, tool: Tool, call: ToolCall, ended: BodyOutcome, timeout: fl
     if ended.timed_out:
         text = f'tool "{call.name}" timed out after {timeout:g}s'
         if ended.stuck:
-            text += f"; its thread did not stop within {run.core.drain_seconds:g}s and was left behind"
+            text += f"; its thread {run.left_behind()}"
         return ToolFailure.of(text, code="TOOL_TIMEOUT")
     if ended.error is not None:
         return _failed(ended.error)
@@ -185,9 +193,9 @@ def _failed(error: BaseException) -> ToolFailure:
     return ToolFailure.of(describe(error), code="TOOL_ERROR", name=type(leaf).__name__)
 
 
-async def _run_body(run: Run, tool: Tool, call: ToolCall, timeout: float | None) -> BodyOutcome:
+async def _run_body(run: Run, tool: Tool, call: ToolCall, seconds: float | None) -> BodyOutcome:
     execute = tool.execute
-    if type(execute) is TypedBody:
+    if isinstance(execute, TypedBody):
         is_async = execute.is_async
         converted = run.prepared[1] if run.prepared is not None else execute.convert(call.arguments)[0]
         first: Any = converted
@@ -200,9 +208,9 @@ async def _run_body(run: Run, tool: Tool, call: ToolCall, timeout: float | None)
     cancel = call.cancel if is_async else CancelSignal.any(call.cancel)
     context = ToolContext(call, cancel, run.defer, run.conclude, run.core._progress_door(run, is_async))
     if is_async:
-        return await run_async(lambda: function(first, context), cancel, timeout)
+        return await run_async(lambda: function(first, context), cancel, seconds)
     thread = f"codemode tool {call.name}"
-    return await run_thread(lambda: function(first, context), cancel, timeout, run.core.drain_seconds, thread)
+    return await run_thread(lambda: function(first, context), cancel, seconds, run.core.drain_seconds, thread)
 
 
 def unknown(run: Run) -> ToolFailure:
@@ -217,7 +225,7 @@ def unknown(run: Run) -> ToolFailure:
 def canonical(run: Run, tool: Tool, value: object, *, dump: bool) -> ToolSuccess | ToolFailure:
     """The success of a value: copied, validated, frozen, rendered; or INVALID_TOOL_OUTPUT."""
     name = run.call.name
-    if dump and type(tool.execute) is TypedBody:
+    if dump and isinstance(tool.execute, TypedBody):
         try:
             value = tool.execute.dump(value)
         except OutputError as error:

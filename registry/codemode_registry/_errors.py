@@ -11,7 +11,12 @@ The one class in between is `ToolError`: a tool's body raises it, the pipeline t
     ToolError                          raised by a tool's body; its message is for the model
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# Groups are generic over what they hold, which nobody knows.
+
 from __future__ import annotations
+
+from typing import cast
 
 
 class CodeModeError(Exception):
@@ -57,7 +62,8 @@ def describe(error: BaseException) -> str:
     """
     try:
         if isinstance(error, BaseExceptionGroup):
-            return "; ".join(dict.fromkeys(describe(leaf) for leaf in leaves(error)))
+            found = leaves(cast("BaseException", error))
+            return "; ".join(dict.fromkeys(describe(leaf) for leaf in found))
         text = str(error)
     except Exception:
         return f"<unprintable {type(error).__name__}>"
@@ -68,4 +74,5 @@ def leaves(error: BaseException) -> list[BaseException]:
     """The exceptions of a group at any depth; the exception itself where it is none."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    return [leaf for inner in error.exceptions for leaf in leaves(inner)]
+    inner = cast("tuple[BaseException, ...]", error.exceptions)
+    return [leaf for one in inner for leaf in leaves(one)]

@@ -6,6 +6,10 @@ Rules
 - A union is explained by the branch the value plainly means (its kind fits), not by listing every branch's complaint.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportPrivateUsage=false
+# What comes in is looked at, not trusted to a type.
+
 from __future__ import annotations
 
 import difflib
@@ -71,7 +75,7 @@ def shown(value: object, limit: int = 60) -> str:
         names = ", ".join(shown_string(key, 30) for key in keys[:5]) + (", …" if len(keys) > 5 else "")
         return f"an object with keys {names}" if keys else "an empty object"
     if isinstance(value, list):
-        size = len(cast("list[Any]", value))
+        size = len(value)
         return f"a list of {size}" if size else "an empty list"
     return f"a {type(value).__name__}"
 

@@ -3,12 +3,17 @@
 Rules
 - `freeze` is the ONE way in: arguments, canonical values, content, contexts, metadata and event data all pass it.
 - Accepted: None, bool, int (exact at any size), finite float (-0.0 included), str, list, dict with str keys, and frozen
-  JSON itself. With `loose=True` (arguments that a host passes) tuples and mappings too, as lists and objects. Everything
-  else is refused with its path and type: NaN, infinities, bytes, sets, enums, subclasses, other keys, cycles, depth over 500.
+  JSON itself. With `loose=True` (arguments that a host passes) tuples and mappings too, as lists and objects.
+  Everything else is refused with its path and type: NaN, infinities, bytes, sets, enums, subclasses, other keys,
+  cycles, depth over 500.
 - The fast path does not build paths. When it refuses, `_locate` walks once more to find the first offence and names it.
 - A frozen container IS a dict or a list, so `==`, `json.dumps`, pydantic and jsonschema-rs take it as it is; only its
   mutators raise. Freezing what is frozen already is free.
 """
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportPrivateUsage=false
+# What comes in is looked at, not trusted to a type.
 
 from __future__ import annotations
 
@@ -18,10 +23,10 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias, cast
 
 from ._errors import CodeModeError
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 MAX_DEPTH = 500
-"""Containers inside containers. Python's recursion limit is 1,000 frames; json.dumps and jsonschema-rs stand this depth."""
+"""Containers inside containers. Python stands 1,000 frames; json.dumps and jsonschema-rs stand this depth too."""
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _FLAT = _PLAIN | {float}
@@ -135,7 +140,7 @@ def _freeze(value: object, kind: type, active: set[int], depth: int, loose: bool
         if isinstance(value, Mapping):
             return _freeze_dict({**cast("Mapping[str, Any]", value)}, active, depth, loose, id(cast("object", value)))
         if isinstance(value, list):
-            return _freeze_list(cast("list[Any]", value), active, depth, loose)
+            return _freeze_list(value, active, depth, loose)
     raise _Refused
 
 
@@ -210,7 +215,7 @@ def thaw(value: object) -> Any:
     if isinstance(value, dict):
         return {key: item if type(item) in _FLAT else thaw(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [item if type(item) in _FLAT else thaw(item) for item in cast("list[Any]", value)]
+        return [item if type(item) in _FLAT else thaw(item) for item in value]
     return value
 
 

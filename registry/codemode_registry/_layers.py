@@ -1,18 +1,21 @@
 """Layers: the one tree of what is registered where, and the one view that everything asks.
 
 Rules
-- There is a global layer and a layer per scope. What a scope sees is the global entries, overlaid by each ancestor's and
-  then its own; an overlay takes the shadowed entry's place in the order.
+- There is a global layer and a layer per scope. What a scope sees is the global entries, overlaid by each ancestor's
+  and then its own; an overlay takes the shadowed entry's place in the order.
 - A restriction filters what its layer inherits, never what the layer itself registered. Several intersect; deny wins.
 - Schemas, lookup, scheduling and dispatch ask `view`; there is no other way to a tool. So a hidden tool is unknown.
 - Hooks stand in lists that are read live: a guard added by a guard runs in the same pass.
 """
 
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
+
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ._errors import RegistrationError
 from ._explain import did_you_mean
@@ -55,19 +58,19 @@ class Layer:
     """The scope's name; None for the global layer."""
     parent: Layer | None
     clock: Clock
-    tools: dict[str, Tool] = field(default_factory=dict)
-    restrictions: list[Restriction] = field(default_factory=list)
+    tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    restrictions: list[Restriction] = field(default_factory=list[Restriction])
     mode: str | None = None
     approval: str | None = None
-    policies: list[Hook] = field(default_factory=list)
-    guards: list[Hook] = field(default_factory=list)
-    wrappers: list[Hook] = field(default_factory=list)
-    reviews: list[Hook] = field(default_factory=list)
-    results: list[Hook] = field(default_factory=list)
-    changes: list[Hook] = field(default_factory=list)
-    progress: list[Hook] = field(default_factory=list)
-    shapers: list[Hook] = field(default_factory=list)
-    children: dict[str, Layer] = field(default_factory=dict)
+    policies: list[Hook] = field(default_factory=list[Hook])
+    guards: list[Hook] = field(default_factory=list[Hook])
+    wrappers: list[Hook] = field(default_factory=list[Hook])
+    reviews: list[Hook] = field(default_factory=list[Hook])
+    results: list[Hook] = field(default_factory=list[Hook])
+    changes: list[Hook] = field(default_factory=list[Hook])
+    progress: list[Hook] = field(default_factory=list[Hook])
+    shapers: list[Hook] = field(default_factory=list[Hook])
+    children: dict[str, Layer] = field(default_factory=dict[str, "Layer"])
     disposed: bool = False
     chain: tuple[Layer, ...] = ()
     """The layers from the global one to this one."""
@@ -131,7 +134,7 @@ class Layer:
                 if other.namespace == name:
                     raise RegistrationError(f"tool {name!r} would have the name of a namespace")
                 if tool.namespace is not None and other.full_name == tool.namespace:
-                    raise RegistrationError(f"tool {name!r}: its namespace has the name of the tool {other.full_name!r}")
+                    raise RegistrationError(f"tool {name!r}: a tool has the name of its namespace")
 
     def restriction(self, allow: object, deny: object) -> Restriction:
         """A checked restriction for this layer, not yet in force.
@@ -142,13 +145,13 @@ class Layer:
         if allow is None and deny is None:
             raise RegistrationError("restrict() needs allow or deny; with neither it restricts nothing")
         lists: list[frozenset[str] | None] = []
-        for what, names in (("allow", allow), ("deny", deny)):
-            if names is None:
+        for what, given in (("allow", allow), ("deny", deny)):
+            if given is None:
                 lists.append(None)
                 continue
-            if isinstance(names, str) or not hasattr(names, "__iter__"):
-                raise RegistrationError(f"restrict({what}=...) takes a list of tool names, not {names!r:.80}")
-            lists.append(frozenset(names))  # type: ignore[call-overload]
+            if isinstance(given, str) or not hasattr(given, "__iter__"):
+                raise RegistrationError(f"restrict({what}=...) takes a list of tool names, not {given!r:.80}")
+            lists.append(frozenset(cast("Iterable[str]", given)))
         named = (lists[0] or frozenset()) | (lists[1] or frozenset())
         if RUN_CODE in named:
             raise RegistrationError(f"restrict() cannot name the reserved tool {RUN_CODE!r}; use present_as()")
@@ -157,5 +160,6 @@ class Layer:
         if unknown:
             listed = ", ".join(sorted(known)) or "(none)"
             hint = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
-            raise RegistrationError(f"restrict() names tools that are not inherited: {', '.join(unknown)}{hint} (known: {listed})")
+            names = ", ".join(unknown)
+            raise RegistrationError(f"restrict() names tools that are not inherited: {names}{hint} (known: {listed})")
         return Restriction(lists[0], lists[1] or frozenset())

@@ -11,11 +11,17 @@
 
 Rules
 - Each stage gives a result (the call is decided) or None (go on). Only `execute` knows the order.
-- It fails closed: whatever a policy, guard, wrapper or review does that it should not is a PIPELINE_ERROR, and no review
-  sees such a call (`run.hard`).
-- No exception of theirs leaves here. Cancellation of the caller's own task does, and so do KeyboardInterrupt and SystemExit:
-  after the body was awaited and the settle record was appended.
+- It fails closed: whatever a policy, guard, wrapper or review does that it should not is a PIPELINE_ERROR, and no
+  review sees such a call (`run.hard`).
+- No exception of theirs leaves here. Cancellation of the caller's own task does, and so do KeyboardInterrupt and
+  SystemExit: after the body was awaited and the settle record was appended.
 """
+
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations
 
@@ -90,7 +96,7 @@ async def _travel(run: Run, turn: Turn | None) -> ToolResult:
     result = begin(run)
     run.marks[1] = time.perf_counter()
     try:
-        run.started = True  # cancelled in the middle of the append, it may be in the log: then it gets its settle record
+        run.started = True  # also when cancelled in the middle: the record may be there, and must get its pair
         await run.audit.started(run.call)
     except Exception as error:
         run.started = False
@@ -112,7 +118,7 @@ async def _travel(run: Run, turn: Turn | None) -> ToolResult:
 
 
 async def _abandoned(run: Run, turn: Turn | None) -> None:
-    """The caller's own task is being cancelled: write the records all the same, show the result to nobody but observers."""
+    """The caller's own task is being cancelled: the records are written all the same."""
     if run.result is not None:
         return
     if not run.settled:
@@ -130,9 +136,7 @@ def begin(run: Run) -> ToolResult | None:
     call = run.call
     run.core._started(run)
     tool = run.resolve()
-    collapsed = (
-        call.parent is None and call.name != RUN_CODE and tool is not None and run.presentation() == "code"
-    )
+    collapsed = call.parent is None and call.name != RUN_CODE and tool is not None and run.presentation() == "code"
     run.tool = tool
     if tool is not None and (not collapsed or call.cancel.cancelled):
         run.finalize = tool.finalize_content
@@ -340,4 +344,3 @@ def _trace(run: Run, result: ToolResult) -> None:
         timing.before + timing.body + timing.after,
         extra={"tool": run.call.name, "call_id": run.call.call_id, "code": None if error is None else error.code},
     )
-

@@ -2,17 +2,22 @@
 
 Rules
 - `call`, `call_batch` and a program's `CallStream` make a `Run` and hand it to `_pipeline.execute`. Nothing else does.
-- A parent token counts only while its call is in progress here: `_live` is the proof, and a made-up token is in no table.
+- A parent token counts only while its call is in progress here: `_live` is the proof; a made-up token is in no table.
 - `run_code` has one door, `_install_run_code`; no register, shadow, restriction or removal reaches it.
 """
+
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations
 
 import itertools
 import math
-
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ._approval import Approver
@@ -76,7 +81,7 @@ class Registry(Surface):
         self.drain_seconds = drain_seconds
         """Seconds."""
         self._layer = Layer(None, None, Clock())
-        self._live: dict[CallToken, ToolCall] = {}
+        self._live: dict[CallToken, Run] = {}
         self._run_codes: list[Tool] = []
         self._prefix = f"call-{uuid.uuid4().hex[:12]}-"
         self._numbers = itertools.count(1)
@@ -89,7 +94,7 @@ class Registry(Surface):
         Raises:
             RegistrationError: a live scope here has that name.
         """
-        return Scope(open_layer(self._layer, name), None)
+        return Scope(open_layer(self._layer, name), None, self)
 
     def get(self, name: str, scope: Scope | None = None) -> Tool | None:
         """The tool of that full name as the scope sees it, or None."""
@@ -173,7 +178,6 @@ class Registry(Surface):
         events: EventLog | None = None,
         approver: Approver | None = None,
     ) -> ToolResult:
-        events = events if events is not None else self.events
         run = Run(
             self,
             name,
@@ -184,9 +188,9 @@ class Registry(Surface):
             parent=parent,
             mode=mode,
             run_code=run_code,
-            audit=NativeAudit(events),
+            audit=None,
             events=events,
-            approver=approver if approver is not None else self.approver,
+            approver=approver,
         )
         return await execute(run)
 
@@ -262,17 +266,18 @@ class Registry(Surface):
         return f"{self._prefix}{next(self._numbers)}"
 
     def _started(self, run: Run) -> None:
-        self._live[run.call.token] = run.call
+        self._live[run.call.token] = run
 
     def _ended(self, run: Run) -> None:
         self._live.pop(run.call.token, None)
 
-    def _call_in_progress(self, token: object) -> ToolCall | None:
+    def _in_progress(self, token: object) -> Run | None:
+        """The call in progress here that a token stands for; the one proof that a parent is real."""
         return self._live.get(token) if type(token) is CallToken else None
 
     def _refusal(self, run: Run) -> str | None:
         """Why a call may not start although it could be asked for: its parent or its scope is gone meanwhile."""
-        if run.call.parent is not None and self._call_in_progress(run.call.parent) is None:
+        if run.call.parent is not None and self._in_progress(run.call.parent) is None:
             return "the call that made it is over"
         if run.layer.disposed:
             return f"scope {run.layer.name!r} was disposed"
@@ -321,23 +326,26 @@ class Registry(Surface):
 
         return progress
 
-    def _shape_dispatch_log(self, dispatch: DispatchLog) -> FrozenList:
+    def _shape_dispatch(
+        self, call: ToolCall, scope: Scope | None, sub_call_id: str, name: str, is_error: bool, content: Any
+    ) -> FrozenList:
         """The content for the log's copy of a sub-call, as the scope's shapers want it; the first that answers wins.
 
         A shaper that raises or answers what is no content is contained: the original is logged.
         """
-        layer = dispatch.scope._layer if dispatch.scope is not None else self._layer
-        for hook in [hook for above in layer.chain for hook in above.shapers]:
-            try:
-                shaped = hook.fn(dispatch)
-                if shaped is not None:
-                    return as_content(shaped)
-            except Exception:
-                extra: Mapping[str, Any] = {"sub_call_id": dispatch.sub_call_id, "tool": dispatch.name}
-                LOGGER.warning("a shape_dispatch_log hook failed", exc_info=True, extra=dict(extra))
-        return as_content(dispatch.content)
+        layer = scope._layer if scope is not None else self._layer
+        shapers = [hook for above in layer.chain for hook in above.shapers]
+        if shapers:
+            dispatch = DispatchLog(call, scope, sub_call_id, name, is_error, content)
+            for hook in shapers:
+                try:
+                    shaped = hook.fn(dispatch)
+                    if shaped is not None:
+                        return as_content(shaped)
+                except Exception:
+                    extra = {"sub_call_id": sub_call_id, "tool": name}
+                    LOGGER.warning("a shape_dispatch_log hook failed", exc_info=True, extra=extra)
+        return as_content(content)
 
     def __repr__(self) -> str:
         return f"<Registry of {len(self._layer.tools)} tools>"
-
-

@@ -1,11 +1,14 @@
 """Stage 8: reviews over a frozen result.
 
 Rules
-- `Accept` replaces the value (validated and rendered again) or the content (a program still gets the value), never both.
+- `Accept` replaces the value (validated, rendered again) or the content (a program still gets the value), never both.
 - `Block` turns any result into a failure whose content is the feedback as given; the body's contexts are dropped.
 - Contexts keep their order: body, wrapper, review.
 - Whatever a review raises, or returns beside these two, fails the call; the value is withheld.
 """
+
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """The state of one call on its way through the pipeline; only the pipeline changes it."""
 
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
 from __future__ import annotations
 
 import time
@@ -7,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._approval import Approver
+from ._audit import NativeAudit
 from ._call import CallAudit, CallTiming, CallToken, ToolCall
 from ._cancel import CancelSignal
 from ._events import Event, EventLog
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
 
 class Run:
     """One call. Made when it is asked for: its fields are read, and its arguments frozen, exactly once, here."""
+
+    call: ToolCall
+    events: EventLog | None
+    approver: Approver | None
 
     __slots__ = (
         "approver",
@@ -63,16 +71,13 @@ class Run:
         parent: CallToken | None,
         mode: str,
         run_code: Tool | None,
-        audit: CallAudit,
+        audit: CallAudit | None,
         events: EventLog | None,
         approver: Approver | None,
     ) -> None:
         self.core = core
         self.mode = mode
         self.run_code = run_code
-        self.audit = audit
-        self.events = events
-        self.approver = approver
         self.lossy: NotJsonError | None = None
         self.refusal: str | None = None
         """Why the call cannot even be looked at: a parent or a scope that is none."""
@@ -83,15 +88,15 @@ class Run:
         name = name if type(name) is str else str(name)
         call_id = call_id if call_id is not None else core._next_call_id()
         root = call_id
-        outer = core._call_in_progress(parent)
+        outer = core._in_progress(parent)
         if parent is not None:
             if outer is None:
                 self.refusal = "its parent is not a call in progress in this registry"
             else:
-                root = outer.root_call_id
+                root = outer.call.root_call_id
                 if scope is None:
-                    scope = outer.scope
-                elif outer.scope is not None and outer.scope._layer not in scope._layer.chain:
+                    scope = outer.call.scope
+                elif outer.layer not in scope._layer.chain:
                     self.refusal = "its scope is not inside the scope of the call that made it"
         self.layer: Layer = core._layer
         if scope is not None:
@@ -99,6 +104,10 @@ class Run:
                 self.layer = scope._layer
             else:
                 self.refusal = "its scope belongs to another registry"
+        self.events = events or (outer.events if outer is not None else core.events)
+        """A nested call's records and questions go where the outer call's went."""
+        self.approver = approver or (outer.approver if outer is not None else core.approver)
+        self.audit: CallAudit = audit if audit is not None else NativeAudit(self.events)
         signal = cancel if cancel is not None else CancelSignal()
         self.call = ToolCall(CallToken(), call_id, root, name, frozen, scope, parent, signal)
         self.tool: Tool | None = None
@@ -112,7 +121,7 @@ class Run:
         self.settled = False
         self.result: ToolResult | None = None
         """The final result, once it is in the log."""
-        self.instant = events is None or getattr(events, "instant", False) is True
+        self.instant = self.events is None or getattr(self.events, "instant", False) is True
         """Appending has no step at which a cancelled task could be stopped."""
         self.started = False
         """The start record is in the log."""
@@ -128,7 +137,11 @@ class Run:
     def resolve(self) -> Tool | None:
         """The tool as the call's scope sees it now."""
         if self.call.name == RUN_CODE:
-            if self.call.parent is not None or self.presentation() == "native":
+            if self.call.parent is not None:
+                return None
+            if self.mode == "host":  # the host itself runs a program, whatever its model may see
+                return self.run_code
+            if self.presentation() == "native":
                 return None
             return self.run_code if self.run_code is not None else self.core._newest_run_code()
         return self.layer.view().get(self.call.name)
@@ -181,11 +194,15 @@ class Run:
         if self.began:
             text, code = "tool call aborted", "ABORTED"
             if self.stuck:
-                text += f'; the thread of tool "{self.call.name}" did not stop within {self.core.drain_seconds:g}s and was left behind'
+                text += f'; the thread of tool "{self.call.name}" {self.left_behind()}'
         else:
             text, code = "tool call aborted before dispatch", "ABORTED_BEFORE_DISPATCH"
         failure = ToolFailure.of(text, code=code)
         return failure if not self.deferred else with_contexts(failure, tuple(self.deferred))
+
+    def left_behind(self) -> str:
+        """What happened to a thread that ignored its cancellation."""
+        return f"did not stop within {self.core.drain_seconds:g}s and was left behind"
 
     def timing(self) -> CallTiming:
         """Where the time went."""

@@ -8,6 +8,12 @@ Rules
 - The schema is frozen: what was checked is what validates, whatever its author does to the original afterwards.
 """
 
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
+
 from __future__ import annotations
 
 from typing import Any, NoReturn, cast

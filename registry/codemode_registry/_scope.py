@@ -1,15 +1,24 @@
 """A scope: a layer over the global one (an agent, a session, a tenant), with its own tools, hooks and restrictions."""
 
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
+
 from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ._errors import RegistrationError
 from ._layers import Layer, Restriction
 from ._registration import Registration
 from ._surface import Surface
+
+if TYPE_CHECKING:
+    from ._registry import Registry
 
 MODES = ("native", "code", "both")
 """How tools are presented to the model: as they are, only through programs, or both."""
@@ -21,8 +30,10 @@ class Scope(Surface):
     A context manager: leaving it disposes it.
     """
 
-    def __init__(self, layer: Layer, parent: Scope | None) -> None:
+    def __init__(self, layer: Layer, parent: Scope | None, registry: Registry) -> None:
         self._layer = layer
+        self.registry = registry
+        """The registry that it belongs to."""
         self._parent = parent
 
     @property
@@ -46,7 +57,7 @@ class Scope(Surface):
         Raises:
             RegistrationError: a live scope here has that name.
         """
-        return Scope(open_layer(self._layer, name), self)
+        return Scope(open_layer(self._layer, name), self, self.registry)
 
     def restrict(self, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None) -> Registration:
         """Filter the tools that this scope inherits; its own are never filtered.
@@ -67,7 +78,12 @@ class Scope(Surface):
         except BaseException:
             self._lift(restriction)
             raise
-        return Registration(lambda: (self._lift(restriction), self._changed_quietly())[0])
+
+        def lift() -> None:
+            self._lift(restriction)
+            self._changed_quietly()
+
+        return Registration(lift)
 
     def _lift(self, restriction: Restriction) -> None:
         if restriction in self._layer.restrictions and not self._layer.disposed:
@@ -84,7 +100,7 @@ class Scope(Surface):
         check_mode(mode)
         layer = self._layer
         if layer.mode is not None:
-            raise RegistrationError(f"mode {mode!r} conflicts with {layer.mode!r}, which scope {self.name!r} has declared")
+            raise RegistrationError(f"mode {mode!r} conflicts with {layer.mode!r}, declared by scope {self.name!r}")
         layer.mode = mode
         layer.clock.ticks += 1
 

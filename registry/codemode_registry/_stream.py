@@ -1,22 +1,25 @@
 """One ordered stream of calls; `call_batch` and the calls of a program are both one.
 
 Rules
-- Starts happen in the order of `submit`: one call at a time goes through its start record, policies, approval and guards.
-- Only an exact True of the visible tool's classifier makes a call parallel. Parallel neighbours overlap up to `max_parallel`;
-  any other call waits until nothing runs and holds everything behind it until it is settled. Each call is classified again
-  right before it starts.
-- Reviews and settle records happen one at a time too: in the order of submission, or of the bodies' ends. They share one lane
-  with the starts and go first; while a human is asked the lane is free for them.
+- Starts happen in the order of `submit`: one call at a time has its start record, policies, approval and guards.
+- Only an exact True of the visible tool's classifier makes a call parallel. Parallel neighbours overlap up to
+  `max_parallel`; any other call waits until nothing runs and holds everything behind it until it is settled. Each call
+  is classified again right before it starts.
+- Reviews and settle records happen one at a time too: in the order of submission, or of the bodies' ends. They share
+  one lane with the starts and go first; while a human is asked the lane is free for them.
 - A ticket is driven by a task of the stream, or (`lazy=True`) by whoever awaits it first: no task, no switch.
 
 The whole state is three sets and the lane; every change of it ends in `_advance`, which is the only place that grants.
 """
 
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -115,13 +118,13 @@ class CallTicket:
 
     async def _drive(self) -> ToolResult:
         try:
-            self._result = await execute(self._run, self)
+            result = self._result = await execute(self._run, self)
         except BaseException:
             self._result = self._run.result
             raise
         finally:
             self._close("settled" if self._result is not None else "abandoned")
-        return self._result
+        return result
 
     async def _drive_in_task(self) -> None:
         with anyio.CancelScope() as self._scope:
@@ -167,8 +170,8 @@ class CallTicket:
         self._stream._done(self)
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
-        """The lane is free for settles while a human thinks. Nothing ordered is left of the start after that but its end."""
+    def asking(self) -> Generator[None]:
+        """The lane is free for settles while a human thinks; of the start, only the guards are left after that."""
         self._stream._release_lane(self)
         yield
 
@@ -219,8 +222,8 @@ class CallStream:
         self._audit = audit
         self._mode = mode or "native"
         self._run_code = run_code
-        self._events = events if events is not None else registry.events
-        self._approver = approver if approver is not None else registry.approver
+        self._events = events
+        self._approver = approver
         self._group: TaskGroup | None = None
         self._closed: str | None = None
         self._queue: deque[CallTicket] = deque()

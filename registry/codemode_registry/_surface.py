@@ -3,9 +3,15 @@
 Rules
 - Whatever is registered here is seen by this layer and the layers below it, and by no other.
 - A change of the tool set is told to `on_change` observers. One that raises during a registration takes it back.
-- Policies, wrappers and reviews are async functions; guards, observers and shapers are sync. A sync policy is refused here;
-  an async guard is refused at each call, which fails closed.
+- Policies, wrappers and reviews are async functions; guards, observers and shapers are sync. A sync policy is refused
+  here; an async guard is refused at each call, which fails closed.
 """
+
+# pyright: reportPrivateUsage=false
+# The modules of this package are one unit; what is private is private to it.
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations
 
@@ -17,7 +23,7 @@ from ._layers import Hook, Layer
 from ._logging import LOGGER
 from ._registration import Registration
 from ._tool import ConcurrencySafe, Tool, ToolAnnotations
-from ._typed import is_async_callable, typed_tool
+from ._typed import function_tool, is_async_callable
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _APPROVAL_POLICIES = ("ask", "never")
@@ -45,6 +51,7 @@ class Surface:
     @overload
     def tool(
         self,
+        /,
         *,
         name: str | None = None,
         namespace: str | None = None,
@@ -64,7 +71,7 @@ class Surface:
     ) -> Any:
         """Register a function as a tool; the function comes back unchanged.
 
-        Its annotations give the schemas, its docstring the descriptions. `@registry.tool` or `@registry.tool(name=...)`.
+        Its annotations give the schemas, its docstring the descriptions.
 
         Raises:
             RegistrationError: it cannot be a tool, or the name is taken.
@@ -72,11 +79,11 @@ class Surface:
         if function is None:
 
             def decorate(decorated: _F) -> _F:
-                self.register(typed_tool(decorated, name=name, description=description, **options))
+                self.register(function_tool(decorated, name=name, description=description, **options))
                 return decorated
 
             return decorate
-        self.register(typed_tool(function, name=name, description=description, **options))
+        self.register(function_tool(function, name=name, description=description, **options))
         return function
 
     def register(self, tool: Tool) -> Registration:
@@ -97,12 +104,15 @@ class Surface:
         Raises:
             RegistrationError: one of them cannot be registered; then none is.
         """
-        given: Any = toolset.tools() if isinstance(toolset, Toolset) else toolset
+        given: Any = toolset
+        if not isinstance(given, Iterable) and callable(getattr(given, "tools", None)):
+            given = given.tools()
         if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
             raise RegistrationError(f"a toolset is an iterable of tools or has tools(), not {given!r:.80}")
         tools: list[Tool] = []
-        for item in cast("Iterable[Any]", given):
-            tool = item if isinstance(item, Tool) else typed_tool(item, name=None, description=None)
+        listed: list[Any] = list(given)
+        for item in listed:
+            tool = item if isinstance(item, Tool) else function_tool(item)
             tools.append(tool if namespace is None else tool.in_namespace(namespace))
         return self._register(tools)
 
@@ -134,13 +144,22 @@ class Surface:
             raise
         for tool in added:
             LOGGER.debug("registered tool %s", tool.full_name, extra={"tool": tool.full_name, "scope": layer.name})
-        return Registration(lambda: (undo(), self._changed_quietly())[0])
+
+        def dispose() -> None:
+            undo()
+            self._changed_quietly()
+
+        return Registration(dispose)
 
     # ---- hooks ----
 
     def _hook(self, table: list[Hook], fn: Any, prepend: bool, what: str, is_async: bool) -> Any:
         if fn is None:
-            return lambda decorated: self._hook(table, decorated, prepend, what, is_async)
+
+            def decorate(decorated: Callable[..., Any]) -> Any:
+                return self._hook(table, decorated, prepend, what, is_async)
+
+            return decorate
         self._check_alive()
         if not callable(fn):
             raise RegistrationError(f"{what} must be a function, not {fn!r:.80}")
@@ -169,7 +188,7 @@ class Surface:
     def around_execute(self, fn: Callable[..., Any] | None = None, /, *, prepend: bool = False) -> Registration:
         """Register a wrapper: `async wrapper(call, next) -> ToolResult`.
 
-        `await next()` runs what is inside and gives its result; it may be called again. `await next(cancel=signal)` runs it
+        `await next()` runs what is inside and gives its result; it may be called again. `next(cancel=signal)` runs it
         under another cancel signal beside the caller's.
         """
         return cast("Registration", self._hook(self._layer.wrappers, fn, prepend, "a wrapper", True))

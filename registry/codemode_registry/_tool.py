@@ -1,14 +1,18 @@
 """What a tool is. Nothing here runs one.
 
 Rules
-- A `Tool` is what its author wrote; it is borrowed, not copied: a body or a renderer that is replaced is used at the next
-  call. Names and schemas are fixed when it is registered.
+- A `Tool` is what its author wrote; it is borrowed, not copied: a body or a renderer that is replaced is used at the
+  next call. Names and schemas are fixed when it is registered.
 - Nothing is checked before registration; `ready()` checks everything then, and raises `RegistrationError`.
 - The body, the renderer, the timeout, the classifier and the output schema never reach the model's tool list.
 """
 
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
+
 from __future__ import annotations
 
+import copy
 import math
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -218,11 +222,9 @@ class Tool:
 
     def in_namespace(self, namespace: str) -> Tool:
         """A copy of this tool under another namespace."""
-        copy = Tool.__new__(type(self))
-        for slot in Tool.__slots__:
-            setattr(copy, slot, getattr(self, slot))
-        copy.namespace = namespace
-        return copy
+        renamed = copy.copy(self)
+        renamed.namespace = namespace
+        return renamed
 
     def schema_entry(self) -> dict[str, Any]:
         """What the model's tool list has of it: a detached copy."""

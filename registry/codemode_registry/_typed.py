@@ -1,12 +1,19 @@
 """A Python function as a tool: its annotations are the schemas, its docstring the descriptions.
 
 Rules
-- The schema decides what JSON is accepted: the arguments are checked against it first, strictly (`true` is no integer, `"1"`
-  is none, `1.0` is one). Only then does pydantic turn them into the annotated types. So schema, stub and reality agree.
+- The schema decides what JSON is accepted: the arguments are checked against it first, strictly (`true` is no integer,
+  `"1"` is none, `1.0` is one). Only then does pydantic make the annotated types of them. So schema and stub are true.
 - The function's own defaults are its defaults; an argument that did not come is not passed.
 - What it returns is dumped by pydantic to JSON, as the return annotation says, and checked against that schema.
-- Arguments for the function are plain objects of its own: it may change them. (`ctx.call.arguments` are the frozen ones.)
+- Arguments for the function are plain objects of its own: it may change them. (`ctx.call.arguments` is frozen.)
 """
+
+# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# Callers need not be type-checked: what comes in is looked at.
+
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportPrivateUsage=false
+# What comes in is looked at, not trusted to a type.
 
 from __future__ import annotations
 
@@ -145,7 +152,9 @@ def _problems(name: str, error: pydantic.ValidationError) -> list[Violation]:
     return list(found.values())
 
 
-def typed_tool(function: Callable[..., Any], *, name: str | None, description: str | None, **options: Any) -> Tool:
+def function_tool(
+    function: Callable[..., Any], *, name: str | None = None, description: str | None = None, **options: Any
+) -> Tool:
     """A `Tool` made of a function.
 
     Args:
@@ -160,7 +169,7 @@ def typed_tool(function: Callable[..., Any], *, name: str | None, description: s
     if not callable(function):
         raise RegistrationError(f"a tool is made of a function, not of {function!r:.80}")
     own = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
-    name = name if name is not None else (own or type(function).__name__)
+    name = name if name is not None else str(own or type(function).__name__)
     what = f"tool {name!r}"
     plain = _unwrapped(function)
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
@@ -234,7 +243,8 @@ def _caller_names() -> dict[str, Any]:
 def _is_context(annotation: object) -> bool:
     if annotation is ToolContext:
         return True
-    return ToolContext in typing.get_args(annotation) and isinstance(annotation, types.UnionType | typing._UnionGenericAlias)  # type: ignore[attr-defined]  # noqa: E501
+    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return is_union and ToolContext in typing.get_args(annotation)
 
 
 def _body(
@@ -256,7 +266,8 @@ def _body(
         if _is_context(annotation):
             context = name
             continue
-        parameters[name] = _parameter(name, annotation, item.default, described.get(name), f"{what}: parameter {name!r}")
+        place = f"{what}: parameter {name!r}"
+        parameters[name] = _parameter(name, annotation, item.default, described.get(name), place)
     returned = hints.get("return", Any)
     if signature.return_annotation is inspect.Signature.empty:
         returned = Any
@@ -297,7 +308,8 @@ def _parameters_schema(body: TypedBody, what: str) -> dict[str, Any]:
         try:
             parameter.adapter.json_schema(schema_generator=_Generator)
         except PydanticUserError as error:
-            raise RegistrationError(f"{what}: parameter {parameter.name!r} has no JSON Schema: {_first_line(error)}") from None
+            reason = f"has no JSON Schema: {_first_line(error)}"
+            raise RegistrationError(f"{what}: parameter {parameter.name!r} {reason}") from None
     inputs = [(parameter.name, "validation", parameter.adapter) for parameter in body.parameters.values()]
     made, shared = TypeAdapter.json_schemas(cast("Any", inputs), schema_generator=_Generator)
     schemas = {key[0]: dict(schema) for key, schema in made.items()}
@@ -331,5 +343,3 @@ def _output_schema(returns: TypeAdapter[Any], what: str) -> dict[str, Any] | Non
     except PydanticUserError as error:
         raise RegistrationError(f"{what}: its result has no JSON Schema: {_first_line(error)}") from None
     return schema or None
-
-
