@@ -30,6 +30,7 @@ MAX_DEPTH = 500
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _FLAT = _PLAIN | {float}
+_ONLY_STR = {str}
 
 
 def _frozen(*_: object, **__: object) -> NoReturn:
@@ -89,10 +90,6 @@ class _Refused(Exception):
     """Internal: the fast path met something that is not JSON."""
 
 
-_set_key = dict.__setitem__
-_set_item = list.__setitem__
-
-
 def freeze(value: object, *, loose: bool = False) -> Any:
     """A deep-frozen copy of a JSON value, detached from its source.
 
@@ -107,87 +104,92 @@ def freeze(value: object, *, loose: bool = False) -> Any:
     if kind in _PLAIN or kind is FrozenDict or kind is FrozenList:
         return value
     try:
-        return _freeze(value, kind, set(), 1, loose)
+        if kind is float:
+            return _finite(value)
+        return _copy(value, loose)
     except _Refused:
         pass
-    except RecursionError:
-        raise NotJsonError("", f"is nested deeper than {MAX_DEPTH} levels") from None
-    except NotJsonError:
-        raise
     except Exception as error:  # a hostile mapping, or one that another thread changes under our hands
         raise NotJsonError("", f"cannot be read: {type(error).__name__}: {error}") from error
     raise _locate(value, loose)
 
 
-def _freeze(value: object, kind: type, active: set[int], depth: int, loose: bool) -> Any:
-    if kind is dict:
-        return _freeze_dict(cast("dict[str, Any]", value), active, depth, loose)
-    if kind is list:
-        return _freeze_list(cast("list[Any]", value), active, depth, loose)
-    if kind in _PLAIN:
+def _finite(value: Any) -> Any:
+    if isfinite(value):
         return value
-    if kind is float:
-        if isfinite(cast("float", value)):
-            return value
-        raise _Refused
-    if kind is FrozenDict or kind is FrozenList:
-        if depth + _depth(value) - 1 > MAX_DEPTH:
-            raise _Refused
-        return value
-    if loose:
-        if isinstance(value, tuple):
-            return _freeze_list(cast("list[Any]", value), active, depth, loose)
-        if isinstance(value, Mapping):
-            return _freeze_dict({**cast("Mapping[str, Any]", value)}, active, depth, loose, id(cast("object", value)))
-        if isinstance(value, list):
-            return _freeze_list(value, active, depth, loose)
     raise _Refused
 
 
-def _freeze_dict(source: dict[str, Any], active: set[int], depth: int, loose: bool, mark: int = 0) -> FrozenDict:
-    out = FrozenDict(source)
-    for key in out:
-        if type(key) is not str:
-            raise _Refused
-    if depth > MAX_DEPTH:
-        raise _Refused
-    if not out.keys() or _PLAIN.issuperset(map(type, out.values())):
-        return out
-    mark = mark or id(source)
-    if mark in active:
-        raise _Refused
-    active.add(mark)
-    depth += 1
-    for key, item in list(out.items()):
-        kind = type(item)
-        if kind not in _PLAIN and (kind is not float or not isfinite(item)):
-            _set_key(out, key, _freeze(item, kind, active, depth, loose))
-    active.discard(mark)
-    return out
+def _copy(root: Any, loose: bool) -> Any:
+    """The frozen copy of a container. Depth first and iterative: neither the caller's stack nor the depth matters.
+
+    A copy starts as a shallow one; while it is filled, its frame on the stack holds what is left to look at.
+    """
+    top = _shallow(root, type(root), loose)
+    if _is_flat(top):
+        return top
+    active = {id(root)}
+    stack: list[tuple[Any, Any, Any, Any]] = [(root, top, *_filling(top))]
+    while stack:
+        source, target, put, items = stack[-1]
+        for key, item in items:
+            kind = type(item)
+            if kind in _PLAIN:
+                continue
+            if kind is float:
+                if not isfinite(item):
+                    raise _Refused
+                continue
+            if kind is FrozenDict or kind is FrozenList:
+                if len(stack) + _depth(item) > MAX_DEPTH:
+                    raise _Refused
+                continue
+            child = _shallow(item, kind, loose)
+            if len(stack) >= MAX_DEPTH:
+                raise _Refused
+            put(target, key, child)
+            if _is_flat(child):
+                continue
+            if id(item) in active:
+                raise _Refused
+            active.add(id(item))
+            stack.append((item, child, *_filling(child)))
+            break
+        else:
+            stack.pop()
+            active.discard(id(source))
+    return top
 
 
-def _freeze_list(source: list[Any], active: set[int], depth: int, loose: bool) -> FrozenList:
-    out = FrozenList(source)
-    if depth > MAX_DEPTH:
+def _shallow(value: Any, kind: type, loose: bool) -> FrozenDict | FrozenList:
+    """A frozen copy of one container, its items as they are. Keys are checked, items are not."""
+    if kind is dict:
+        copy = FrozenDict(value)
+    elif kind is list:
+        return FrozenList(value)
+    elif not loose:
         raise _Refused
-    kinds = set(map(type, out))
-    if kinds <= _PLAIN:
-        return out
-    if kinds <= _FLAT:
-        if all(map(isfinite, [item for item in out if type(item) is float])):
-            return out
+    elif isinstance(value, (tuple, list)):
+        return FrozenList(value)
+    elif isinstance(value, Mapping):
+        copy = FrozenDict({**value})
+    else:
         raise _Refused
-    mark = id(source)
-    if mark in active:
+    if copy and set(map(type, copy)) != _ONLY_STR:
         raise _Refused
-    active.add(mark)
-    depth += 1
-    for index, item in enumerate(out):
-        kind = type(item)
-        if kind not in _PLAIN:
-            _set_item(out, index, _freeze(item, kind, active, depth, loose))
-    active.discard(mark)
-    return out
+    return copy
+
+
+def _is_flat(copy: FrozenDict | FrozenList) -> bool:
+    """Whether nothing in it needs a look: no floats (which may be NaN) and no containers."""
+    return _PLAIN.issuperset(map(type, copy.values() if type(copy) is FrozenDict else copy))
+
+
+def _filling(copy: FrozenDict | FrozenList) -> tuple[Any, Any]:
+    """(how to replace an item of it, the items to look at)."""
+    if type(copy) is FrozenDict:
+        return dict.__setitem__, iter(list(copy.items()))
+    return list.__setitem__, enumerate(copy)
 
 
 def _depth(value: object) -> int:
@@ -199,23 +201,32 @@ def _depth(value: object) -> int:
         if type(item) is FrozenDict:
             children: Iterable[object] = item.values()
         elif type(item) is FrozenList:
-            children = cast("list[object]", item)
+            children = item
         else:
             continue
         deepest = max(deepest, depth)
-        stack.extend((child, depth + 1) for child in children)
+        stack.extend((child, depth + 1) for child in children if type(child) not in _FLAT)
     return deepest
 
 
 def thaw(value: object) -> Any:
-    """A plain, deep copy (dict and list) of a frozen JSON value; the caller may change it.
+    """A plain, deep copy (dict and list) of a frozen JSON value; the caller may change it."""
+    top = _plain(value)
+    stack: list[Any] = [top]
+    while stack:
+        node = stack.pop()
+        for key, item in node.items() if type(node) is dict else enumerate(node) if type(node) is list else ():
+            if type(item) not in _FLAT:
+                node[key] = child = _plain(item)
+                stack.append(child)
+    return top
 
-    Recursion is bounded by `MAX_DEPTH`, which holds for everything that `freeze` made.
-    """
+
+def _plain(value: object) -> Any:
     if isinstance(value, dict):
-        return {key: item if type(item) in _FLAT else thaw(item) for key, item in cast("dict[str, Any]", value).items()}
+        return {**value}
     if isinstance(value, list):
-        return [item if type(item) in _FLAT else thaw(item) for item in value]
+        return [*value]
     return value
 
 

@@ -38,6 +38,20 @@ class Toolset(Protocol):
         ...
 
 
+def _items(toolset: Any) -> Any:
+    """What a toolset holds.
+
+    Raises:
+        RegistrationError: it is none.
+    """
+    given: Any = toolset
+    if not isinstance(given, Iterable) and callable(getattr(given, "tools", None)):
+        given = given.tools()
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise RegistrationError(f"a toolset is an iterable of tools or has tools(), not {toolset!r:.80}")
+    return cast("Any", given)
+
+
 class Surface:
     """Registering tools and hooks on one layer."""
 
@@ -104,14 +118,8 @@ class Surface:
         Raises:
             RegistrationError: one of them cannot be registered; then none is.
         """
-        given: Any = toolset
-        if not isinstance(given, Iterable) and callable(getattr(given, "tools", None)):
-            given = given.tools()
-        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-            raise RegistrationError(f"a toolset is an iterable of tools or has tools(), not {given!r:.80}")
         tools: list[Tool] = []
-        listed: list[Any] = list(given)
-        for item in listed:
+        for item in _items(toolset):
             tool = item if isinstance(item, Tool) else function_tool(item)
             tools.append(tool if namespace is None else tool.in_namespace(namespace))
         return self._register(tools)

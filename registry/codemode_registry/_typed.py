@@ -24,7 +24,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pydantic
@@ -37,7 +37,7 @@ from pydantic_core import PydanticSerializationError, PydanticUndefined
 from ._docstring import parse_docstring
 from ._errors import RegistrationError
 from ._explain import Violation, shown
-from ._json import join_path, thaw
+from ._json import freeze, join_path, thaw
 from ._tool import Tool, ToolContext
 
 _OURS = __name__.partition(".")[0]
@@ -68,6 +68,8 @@ class _Parameter:
     """A default that we pass, because the function's own is a pydantic `Field`."""
     factory: Callable[[], Any] | None = None
     description: str | None = None
+    is_open: bool = True
+    """Its type lets JSON through as it is: then the function gets a copy that it may change."""
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ class TypedBody:
         problems: list[Violation] = []
         for name, value in arguments.items():
             parameter = self.parameters[name]
-            plain = thaw(value) if isinstance(value, (dict, list)) else value
+            plain = thaw(value) if parameter.is_open and isinstance(value, (dict, list)) else value
             try:
                 converted[name] = parameter.adapter.validator.validate_python(plain)
             except pydantic.ValidationError as error:
@@ -324,10 +326,13 @@ def _parameters_schema(body: TypedBody, what: str) -> dict[str, Any]:
             default = signature.parameters[name].default
         if default is not PydanticUndefined and "default" not in entry:
             try:
-                entry["default"] = parameter.adapter.dump_python(default, mode="json", by_alias=True, warnings=False)
+                dumped = parameter.adapter.dump_python(default, mode="json", by_alias=True, warnings=False)
+                entry["default"] = thaw(freeze(dumped))
             except (PydanticSerializationError, ValueError, TypeError):
-                entry.pop("default", None)
+                entry.pop("default", None)  # a default without a JSON form is not shown
         properties[name] = entry
+        if not _lets_json_through(entry, shared.get("$defs", {}), frozenset()):
+            body.parameters[name] = replace(parameter, is_open=False)
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     required = [parameter.name for parameter in body.parameters.values() if parameter.required]
     if required:
@@ -335,6 +340,28 @@ def _parameters_schema(body: TypedBody, what: str) -> dict[str, Any]:
     if shared.get("$defs"):
         schema["$defs"] = shared["$defs"]
     return schema
+
+
+def _lets_json_through(schema: Any, shared: Mapping[str, Any], above: frozenset[str]) -> bool:
+    """Whether pydantic may hand some part of a value of this schema to the function as it came."""
+    if not isinstance(schema, dict):
+        return True
+    parts: list[Any] = [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, ())]
+    ref = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    kind = schema.get("type")
+    if ref:
+        parts += [shared.get(ref)] if ref not in above else []
+        above = above | {ref}
+    elif kind == "array":
+        parts += [*schema.get("prefixItems", ())]
+        parts += [schema.get("items")] if "items" in schema or not parts else []
+    elif kind == "object":
+        parts += [*schema.get("properties", {}).values()]
+        rest = schema.get("additionalProperties", bool(not parts))
+        parts += [rest] if rest is not False else []
+    elif not parts and kind not in ("string", "integer", "number", "boolean", "null") and "enum" not in schema:
+        return "const" not in schema
+    return any(_lets_json_through(part, shared, above) for part in parts)
 
 
 def _output_schema(returns: TypeAdapter[Any], what: str) -> dict[str, Any] | None:
