@@ -1,0 +1,117 @@
+"""The globals that one run of a program starts with: built-ins, hooks, `tools`, `ToolCallError`.
+
+Made anew for each run and cheap: everything immutable is shared, and a module with state of its own is made when the
+program first imports it (`modules.Imports`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from types import FunctionType
+from typing import Any, Final, NamedTuple, Protocol
+
+from ._builtins import SHARED_BUILTINS, run_builtins
+from ._classes import CLASS_MAKER, allow_base
+from ._compile import Program
+from ._exceptions import catch, catch_star
+from ._guards import guarded_getattr
+from ._magic import guarded_super
+from ._match_tests import match_class, match_mapping, match_sequence
+from ._names import MAIN_NAME, words
+from ._policy import EXCEPTION_POLICY
+from ._types_seen import type_of
+from ._typing import type_stand_in
+from ._writes import write_guard
+from .modules import Imports
+
+
+class Stdout(Protocol):
+    """Where a run's text goes."""
+
+    def write(self, text: str, /) -> object:
+        """Take some text."""
+
+
+class Completion(NamedTuple):
+    """How a program ended."""
+
+    has_value: bool
+    """False when it fell off its end, or returned nothing."""
+    value: object
+    """What it returned."""
+
+
+def _last(value: object) -> tuple[bool, object]:
+    """The value of a last expression: None is none (`<last>`)."""
+    return (value is not None, value)
+
+
+def _async_run(awaitable: Any) -> Any:
+    """`asyncio.run(x)` in a running loop awaits `x` (`<async-run>`)."""
+    return awaitable
+
+
+_HOOKS: Final[dict[str, Any]] = {
+    "<getattr>": guarded_getattr,
+    "<write>": write_guard,
+    "<super>": guarded_super,
+    "<class>": CLASS_MAKER,
+    "<type-of>": type_of,
+    "<last>": _last,
+    "<catch>": catch,
+    "<catch-star>": catch_star,
+    "<match-sequence>": match_sequence,
+    "<match-mapping>": match_mapping,
+    "<match-class>": match_class,
+    "<type-stand-in>": type_stand_in,
+    "<async-run>": _async_run,
+}
+_TOOL_ERROR_NAMES: Final = words("name tool_name message")
+
+
+def make_globals(
+    program: Program, *, tools: object, tool_call_error: type[Exception], stdout: Stdout
+) -> dict[str, object]:
+    """Make the globals of one run.
+
+    Args:
+        program: the program that will run in them.
+        tools: what the name `tools` is; its class is known to the guard through `allow_type`.
+        tool_call_error: the exception class of failed tool calls.
+        stdout: where printed text goes.
+
+    Returns:
+        A fresh dict, to be given to `start`.
+    """
+    if tool_call_error not in EXCEPTION_POLICY:
+        EXCEPTION_POLICY[tool_call_error] = _TOOL_ERROR_NAMES
+        allow_base(tool_call_error)
+    imports = Imports(stdout, tools=tools, tool_call_error=tool_call_error)
+    names: dict[str, object] = {
+        "__builtins__": {**SHARED_BUILTINS, **run_builtins(imports)},
+        "__name__": "__main__",
+        "<import>": imports.module,
+        "<from>": imports.member,
+        "tools": tools,
+        "ToolCallError": tool_call_error,
+    }
+    names.update(_HOOKS)
+    for module in program.implicit_modules:
+        names[module] = imports.module(module)
+    return names
+
+
+async def start(program: Program, names: dict[str, object]) -> Completion:
+    """Run a program to its end.
+
+    Args:
+        program: the compiled program.
+        names: its globals, from `make_globals`.
+
+    Returns:
+        Whether it returned a value, and the value.
+    """
+    code = next(each for each in program.code.co_consts if hasattr(each, "co_name") and each.co_name == MAIN_NAME)
+    main: Callable[[], Coroutine[Any, Any, Any]] = FunctionType(code, names)
+    outcome = await main()
+    return Completion(False, None) if outcome is None else Completion(*outcome)

@@ -1,0 +1,93 @@
+"""One sentence about an uncaught error that saves its author a turn, where there is one to say."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+from collections.abc import Iterable
+
+from ._compile import Program
+from ._policy import COROUTINE
+from ._tables import TABLE
+from .modules import MODULES
+
+
+def hint(error: BaseException, program: Program) -> str | None:
+    """Say what to change, if the error is of a kind that is known.
+
+    Args:
+        error: the uncaught exception, as raised.
+        program: the program it came from.
+
+    Returns:
+        One sentence without a final full stop, or None.
+    """
+    if isinstance(error, AttributeError):
+        return _attribute(error)
+    if isinstance(error, NameError):
+        return _name(error, program)
+    if isinstance(error, KeyError):
+        return _key(error)
+    if isinstance(error, TypeError):
+        return _type(error)
+    if isinstance(error, SystemExit):
+        return "end a program with `return`, not with exit"
+    return None
+
+
+def _attribute(error: AttributeError) -> str | None:
+    value, name = error.obj, error.name
+    if type(name) is not str:
+        return None
+    if isinstance(value, dict):
+        if type(value) is dict and name in value:
+            return f'the value is a dict: use value["{name}"]'
+        near = _near(name, (key for key in list(value)[:200] if type(key) is str))
+        if near:
+            return f'the value is a dict: use value["{near[0]}"]'
+        keys = ", ".join(repr(key) for key in list(value)[:10])
+        return f"the value is a dict with the keys {keys}" if keys else "the value is an empty dict"
+    if isinstance(value, list):
+        if name in TABLE[dict]:
+            return "the value is a list, not a dict: index it with a number, or loop over it"
+        return "the value is a list: index it with a number, or loop over it"
+    if value is None:
+        return "the value is None: look at what the call before it returned"
+    if type(value) is COROUTINE:
+        return "the value is a coroutine that has not run: write `await` before the call"
+    near = _near(name, TABLE.get(type(value), ()))
+    return f"did you mean .{near[0]}?" if near else None
+
+
+def _name(error: NameError, program: Program) -> str | None:
+    name = error.name
+    if type(name) is not str:
+        return None
+    if name.endswith("Args") or name.endswith("Result"):
+        return f"`{name}` is a type of the stubs, for reading only: arguments and results are plain dicts"
+    known = set(program.code.co_names) | {"tools", "ToolCallError"}
+    known.update(each for each in dir(builtins) if not each.startswith("_"))
+    for constant in program.code.co_consts:
+        known.update(getattr(constant, "co_varnames", ()))
+        known.update(getattr(constant, "co_cellvars", ()))
+    known.discard(name)
+    if name in MODULES:
+        return f"write `import {name}` first"
+    near = _near(name, known)
+    text = f"did you mean `{near[0]}`? " if near else ""
+    return f"{text}tools are called as `await tools.<name>(...)`; besides the program's own names there are `tools`, `ToolCallError` and the built-ins"
+
+
+def _key(error: KeyError) -> str | None:
+    return None
+
+
+def _type(error: TypeError) -> str | None:
+    text = str(error)
+    if "coroutine" in text:
+        return "a coroutine has not run: write `await` before the call"
+    return None
+
+
+def _near(name: str, names: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(name, list(names), 1, 0.7)

@@ -1,0 +1,54 @@
+"""How classes that a program made are told from all others: by their metaclass, compared by identity.
+
+No instance, name or attribute of a program takes part in the decision, so nothing can lie about it.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Final
+
+from ._names import PROGRAM_FILENAME
+
+
+class UserType(type):
+    """The metaclass of an ordinary class of a program."""
+
+
+USER_METACLASSES: Final[set[type]] = {UserType}
+"""Exact metaclasses of program-made classes (enums and protocols add theirs)."""
+
+
+def is_user_class(value: object) -> bool:
+    """Whether a value is a class that the program made."""
+    return type(value) in USER_METACLASSES
+
+
+def is_user_instance(value: object) -> bool:
+    """Whether a value is an instance of a class that the program made."""
+    return type(type(value)) in USER_METACLASSES
+
+
+def is_class(value: object) -> bool:
+    """Whether a value is a class of any kind."""
+    return issubclass(type(value), type)
+
+
+def is_program_function(value: object) -> bool:
+    """Whether a value is a function that the program wrote."""
+    return type(value) is types.FunctionType and value.__code__.co_filename == PROGRAM_FILENAME
+
+
+def mro(cls: type) -> tuple[type, ...]:
+    """The classes that an attribute is looked up in."""
+    found: tuple[type, ...] = type.__dict__["__mro__"].__get__(cls)
+    return found
+
+
+def instance_dict(value: object) -> dict[str, Any] | None:
+    """The live attribute dict of an instance, past any `__getattribute__`; None if it has none."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None

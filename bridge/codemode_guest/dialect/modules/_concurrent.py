@@ -1,0 +1,132 @@
+"""asyncio and contextlib: waiting, tasks and context managers, without a loop, without constructors of tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+from .._tables import register_type
+from .._types_seen import opaque_type
+from .._typing import TypeStandIn
+from ._pick import Members, pick
+
+
+def create_task(coro: Any, *, name: str | None = None) -> asyncio.Task[Any]:
+    """`asyncio.create_task`, without `context=` and the loop's options."""
+    return asyncio.create_task(coro, name=name)
+
+
+def ensure_future(awaitable: Any) -> asyncio.Future[Any]:
+    """`asyncio.ensure_future`, without `loop=`."""
+    return asyncio.ensure_future(awaitable)
+
+
+async def to_thread(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Any:
+    """`asyncio.to_thread`: there are no threads, so the function runs here."""
+    return function(*arguments, **keywords)
+
+
+async def sleep(delay: float, result: Any = None) -> Any:
+    """`asyncio.sleep`; a NaN, which would disorder the loop's timers, is refused as Python 3.13 does."""
+    if math.isnan(delay):
+        raise ValueError("Invalid delay: NaN (not a number)")
+    return await asyncio.sleep(min(delay, _LONGEST), result)
+
+
+_LONGEST: Final = 10**8
+"""Seconds; about three years.  Longer delays (infinity among them) are the same to a run."""
+
+
+def _run(main: Any, *, debug: bool | None = None) -> NoReturn:
+    close = getattr(main, "close", None)
+    if inspect.iscoroutine(main) and close is not None:
+        close()
+    raise RuntimeError(
+        "asyncio.run() cannot be called from a running event loop: make the function `async def` and `await` it"
+    )
+
+
+def condition(lock: asyncio.Lock | None = None) -> asyncio.Condition:
+    """`asyncio.Condition`, over a Lock or one of its own."""
+    if lock is not None and type(lock) is not asyncio.Lock:
+        raise TypeError("Condition() needs an asyncio.Lock")
+    return asyncio.Condition(lock)
+
+
+class Loop:
+    """What `asyncio.get_running_loop()` is to a program: the clock, and tasks."""
+
+    __slots__ = ()
+
+    def time(self) -> float:
+        """The loop's clock."""
+        return time.monotonic()
+
+    def create_task(self, coro: Any, *, name: str | None = None) -> asyncio.Task[Any]:
+        """The same as asyncio.create_task."""
+        return create_task(coro, name=name)
+
+
+_LOOP: Final = Loop()
+register_type(Loop, ("time", "create_task"))
+
+
+def get_loop() -> Loop:
+    """`asyncio.get_running_loop`."""
+    return _LOOP
+
+
+def _suppress(*kinds: Any) -> Any:
+    """`contextlib.suppress`; BaseException does not swallow cancellation, as in an `except`."""
+    return contextlib.suppress(
+        *(each for kind in kinds for each in (_BUT_CANCELLATION if kind is BaseException else (kind,)))
+    )
+
+
+_BUT_CANCELLATION: Final = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+
+
+def _register_iterators() -> None:
+    """`as_completed` gives an object of its own since Python 3.13."""
+    cls = getattr(asyncio.tasks, "_AsCompletedIterator", None)
+    if cls is not None:
+        register_type(cls, ())
+
+
+_register_iterators()
+
+CONTEXTLIB: Final = pick(
+    contextlib,
+    "AsyncExitStack ExitStack aclosing asynccontextmanager closing contextmanager nullcontext",
+    suppress=_suppress,
+    AbstractContextManager=TypeStandIn("AbstractContextManager", contextlib.AbstractContextManager),
+    AbstractAsyncContextManager=TypeStandIn("AbstractAsyncContextManager", contextlib.AbstractAsyncContextManager),
+)
+
+
+def modules() -> dict[str, Members]:
+    """The shared facades of this family."""
+    return {
+        "asyncio": pick(
+            asyncio,
+            """ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Event FIRST_COMPLETED
+            FIRST_EXCEPTION IncompleteReadError InvalidStateError LifoQueue LimitOverrunError Lock PriorityQueue Queue
+            QueueEmpty QueueFull QueueShutDown Semaphore TaskGroup TimeoutError as_completed gather iscoroutine
+            iscoroutinefunction isfuture shield timeout timeout_at wait wait_for""",
+            Condition=condition,
+            Future=opaque_type(asyncio.Future),
+            Task=opaque_type(asyncio.Task),
+            create_task=create_task,
+            ensure_future=ensure_future,
+            get_event_loop=get_loop,
+            get_running_loop=get_loop,
+            run=_run,
+            sleep=sleep,
+            to_thread=to_thread,
+        ),
+    }
