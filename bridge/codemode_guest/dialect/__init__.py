@@ -15,20 +15,26 @@ from ._introspection import (
     describe_type,
     enum_value,
     is_module,
+    is_namedtuple,
     is_program_frame,
     is_user_class,
     is_user_instance,
     named_tuple_fields,
+    user_base,
 )
+from ._names import MAIN_NAME as BODY_NAME
 from ._refusal import ProgramRefused, Refusal
+from ._source import SourceText, read_source
 from .modules import MODULES, preload
 
 __all__ = [
+    "BODY_NAME",
     "MODULES",
     "Completion",
     "Program",
     "ProgramRefused",
     "Refusal",
+    "SourceText",
     "Stdout",
     "allow_type",
     "compile_program",
@@ -37,11 +43,14 @@ __all__ = [
     "enum_value",
     "hint",
     "is_module",
+    "is_namedtuple",
     "is_program_frame",
     "is_user_class",
     "is_user_instance",
     "make_globals",
     "named_tuple_fields",
     "preload",
+    "read_source",
     "start",
+    "user_base",
 ]

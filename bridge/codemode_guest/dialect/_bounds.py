@@ -18,8 +18,8 @@ MAX_SOURCE_BYTES: Final = 256 * 1024
 MAX_NODES: Final = 120_000
 """Nodes of the syntax tree.  256 KiB of dense JSON-like literals have about 90,000; a 30-line program has 300."""
 
-MAX_DEPTH: Final = 220
-"""Nesting of syntax nodes.  CPython's own parser gives up at 200 parentheses; programs of people stay under 30."""
+MAX_DEPTH: Final = 400
+"""Nesting of syntax nodes.  CPython's own parser gives up at 200 parentheses; programs of people stay under 60."""
 
 MAX_CODE: Final = 4 * MAX_NODES
 """Estimated nodes after `finally` bodies have been copied once per way out of their `try`."""

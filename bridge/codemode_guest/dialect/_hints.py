@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import difflib
 from collections.abc import Iterable
 
 from ._compile import Program
-from ._policy import COROUTINE
 from ._tables import TABLE
 from .modules import MODULES
 
@@ -53,7 +53,7 @@ def _attribute(error: AttributeError) -> str | None:
         return "the value is a list: index it with a number, or loop over it"
     if value is None:
         return "the value is None: look at what the call before it returned"
-    if type(value) is COROUTINE:
+    if asyncio.iscoroutine(value):
         return "the value is a coroutine that has not run: write `await` before the call"
     near = _near(name, TABLE.get(type(value), ()))
     return f"did you mean .{near[0]}?" if near else None

@@ -59,6 +59,20 @@ def named_tuple_fields(value: object) -> tuple[str, ...] | None:
     return _fields_of_tuple(type(value)) if isinstance(value, tuple) else None
 
 
+def is_namedtuple(value: object) -> bool:
+    """Whether a value is a named tuple of the program, or one that the library made."""
+    return isinstance(value, tuple) and (
+        _fields_of_tuple(type(value)) is not None or type(getattr(type(value), "_fields", None)) is tuple
+    )
+
+
+def user_base(value: object) -> type | None:
+    """The plain data class below a class of the program (a named tuple's `tuple`, a str enum's `str`), or None."""
+    if not is_user_instance(value):
+        return None
+    return next((cls for cls in type(value).__mro__ if cls in (dict, list, tuple, set, str, int, float, bytes)), None)
+
+
 def is_module(value: object) -> bool:
     """Whether a value is a module as programs see it."""
     return type(value) in FACADES
@@ -76,8 +90,10 @@ __all__ = [
     "describe_type",
     "enum_value",
     "is_module",
+    "is_namedtuple",
     "is_program_frame",
     "is_user_class",
     "is_user_instance",
     "named_tuple_fields",
+    "user_base",
 ]
