@@ -22,10 +22,17 @@ _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 def environment(home: Path, **more: str) -> dict[str, str]:
     """A small environment whose state folder is the test's own."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
-    return {**kept, "HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "LANG": "C.UTF-8", "COLUMNS": "120", **more}
+    return {
+        **kept,
+        "HOME": str(home),
+        "XDG_STATE_HOME": str(home / "state"),
+        "LANG": "C.UTF-8",
+        "COLUMNS": "120",
+        **more,
+    }
 
 
-def codemode(*words: str, cwd: Path, input: str = "", **more: str) -> subprocess.CompletedProcess[str]:  # noqa: A002
+def codemode(*words: str, cwd: Path, input: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, through pipes."""
     home = cwd / ".home"
     home.mkdir(exist_ok=True)

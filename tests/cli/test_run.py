@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from codemode_registry import read_events
 
 from .commands import codemode, environment
@@ -94,7 +95,18 @@ def test_json_has_the_fields_of_the_result_and_nothing_else_is_on_stdout(here: P
     ],
 )
 def test_a_program_that_fails_is_exit_code_1_with_its_kind(here: Path, code: str, kind: str) -> None:
-    words = ("run", "-c", code, "--tools", "mytools:registry", "--json", "--compute-seconds", "1", "--memory-mib", "256")
+    words = (
+        "run",
+        "-c",
+        code,
+        "--tools",
+        "mytools:registry",
+        "--json",
+        "--compute-seconds",
+        "1",
+        "--memory-mib",
+        "256",
+    )
     done = codemode(*words, cwd=here)
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["error"]["kind"] == kind
@@ -110,7 +122,10 @@ def test_a_failure_is_told_on_stderr_with_what_was_done(here: Path) -> None:
 
 def test_the_log_is_where_it_was_asked_for_and_goes_on(here: Path) -> None:
     for _ in range(2):
-        assert codemode("run", "-c", "await tools.fs.list()", "--fs", ".", "--log", "logs/run.jsonl", cwd=here).returncode == 0
+        assert (
+            codemode("run", "-c", "await tools.fs.list()", "--fs", ".", "--log", "logs/run.jsonl", cwd=here).returncode
+            == 0
+        )
     events = list(read_events(here / "logs" / "run.jsonl"))
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert sum(event.type == "code/run-end" for event in events) == 2
@@ -184,7 +199,7 @@ def test_an_interrupted_run_ends_cleanly_and_says_what_was_done(here: Path) -> N
         "tool/code-dispatch-start",
         "tool/code-dispatch",
     ] * 2
-    assert [event for event in events if event.type == "code/run-end"][0].data["status"] == "abort"
+    assert next(event for event in events if event.type == "code/run-end").data["status"] == "abort"
 
 
 def _wait_for(file: Path, process: subprocess.Popen[str]) -> None:

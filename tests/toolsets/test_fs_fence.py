@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+
 from codemode.toolsets import fs_tools
 
 from .calling import Tools
@@ -30,6 +31,11 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def tools(root: Path) -> Tools:
     return Tools(fs_tools(root, write=True))
+
+
+def descriptors() -> int:
+    """How many descriptors this process has open, where that can be seen."""
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
 PATHS_OUT = [
@@ -152,13 +158,13 @@ async def test_a_very_deep_tree_is_walked_to_the_bound_and_no_descriptor_is_left
         os.close(deep)
         deep = below
     os.close(deep)
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    before = descriptors()
     assert await tools("glob", pattern="**/own.txt") == ["own.txt"]
     assert "deeper than" in await tools.refusal("read", path="d/" * 250 + "x")
     for _ in range(50):
         await tools.refusal("read", path="d/d/d/missing")
         await tools("grep", pattern="own", limit=1)
-    after = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    after = descriptors()
     assert after <= before + 3  # worker threads may have opened a few of their own
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from codemode.toolsets import _fs, _search, _writing, fs_tools
 from codemode_registry import CodeModeError, Registry
 
@@ -120,7 +121,9 @@ async def test_a_pattern_that_makes_backtracking_engines_run_away_ends_at_once(t
     assert "size limit" in await tools.refusal("grep", pattern="((a{1,200}){1,200}){1,200}")
 
 
-async def test_a_line_longer_than_a_piece_keeps_its_number(tree: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_longer_than_a_piece_keeps_its_number(
+    tree: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_search, "PIECE_BYTES", 64)
     (tree / "long.txt").write_text("first\n" + "x" * 1000 + "needle" + "x" * 1000 + "\nneedle again\n")
     assert [m["line"] for m in await tools("grep", pattern="needle", path="long.txt")] == [2, 3]
@@ -153,7 +156,9 @@ async def test_a_file_that_is_too_large_is_read_in_windows(
     assert "a line of over" in await tools.refusal("read", path="wide.txt", limit=1)
 
 
-async def test_a_file_too_large_for_grep_ends_with_words(tree: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_too_large_for_grep_ends_with_words(
+    tree: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_fs, "MAX_GREP_BYTES", 20)
     assert "name fewer files" in await tools.refusal("grep", pattern="nothing like it")
 

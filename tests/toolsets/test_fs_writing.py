@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+
 from codemode.toolsets import Basis, WriteIntent, _writing, fs_tools, unconditional
 from codemode_registry import Registry, ToolError
 
@@ -94,7 +95,9 @@ async def test_mode_is_kept_and_no_draft_is_left(root: Path, tools: Tools) -> No
     assert os.listdir(root) == ["a.txt"]
 
 
-async def test_a_hard_link_outside_keeps_its_content(root: Path, tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_hard_link_outside_keeps_its_content(
+    root: Path, tools: Tools, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside") / "kept.txt"
     outside.write_text("kept")
     os.link(outside, root / "hard.txt")

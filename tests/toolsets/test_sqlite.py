@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+
 from codemode.toolsets import _sqlite, sqlite_tools
 from codemode_registry import CancelSignal, CodeModeError
 
@@ -67,6 +68,11 @@ async def test_the_schema_tells_tables_columns_and_references(tools: Tools) -> N
     assert "there are: person, pet" in await tools.refusal("schema", table="pets")
 
 
+def folder(path: Path) -> dict[str, bytes]:
+    """The database and everything beside it."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
 WRITES = [
     "INSERT INTO person(name) VALUES ('x')",
     "UPDATE person SET name = 'x'",
@@ -120,21 +126,19 @@ WAYS_OUT = [
 
 @pytest.mark.parametrize("sql", WRITES + WAYS_OUT)
 async def test_what_is_not_reading_is_refused_by_sqlite(path: Path, tools: Tools, sql: str) -> None:
-    before = path.read_bytes()
-    names = sorted(p.name for p in path.parent.iterdir())
+    before = folder(path)
     await tools.refusal("query", sql=sql.format(dir=path.parent))
-    assert path.read_bytes() == before
-    assert sorted(p.name for p in path.parent.iterdir()) == names
+    assert folder(path) == before
 
 
 @pytest.mark.parametrize("sql", WAYS_OUT)
 async def test_with_write_the_ways_out_stay_closed(path: Path, sql: str) -> None:
     tools = Tools(sqlite_tools(path, write=True))
-    names = sorted(p.name for p in path.parent.iterdir())
+    before = folder(path).keys()
     if sql.startswith("EXPLAIN"):
         pytest.skip("explaining a write is as good as a read here")
     await tools.refusal("execute", sql=sql.format(dir=path.parent))
-    assert sorted(p.name for p in path.parent.iterdir()) == names
+    assert folder(path).keys() == before
     assert (await tools("query", sql="PRAGMA user_version")) == [{"user_version": 0}]
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anyio
+
 from codemode_registry import ApprovalRequest
 
 from ._progress import Progress

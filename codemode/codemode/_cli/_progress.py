@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from codemode_registry import Event, EventLog, JsonValue
 
-from ._terminal import duration, plain, shown_call
+from ._terminal import counted, duration, plain, shown_call
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,7 @@ class WatchedLog:
         self._inner = inner
         self._progress = progress
 
-    async def append(self, type: str, data: dict[str, JsonValue]) -> Event:  # noqa: A002
+    async def append(self, type: str, data: dict[str, JsonValue]) -> Event:
         """Append, then show."""
         event = await self._inner.append(type, data)
         self._progress.see(event)
@@ -147,7 +147,7 @@ class Progress:
         with self._lock:
             running = list(self._running.values())
             done, failed = self._counts["done"], self._counts["failed"]
-        words = f"  {duration(time.monotonic() - self._began)}, {done} calls done"
+        words = f"  {duration(time.monotonic() - self._began)}, {counted(done, 'call')} done"
         if failed:
             words += f", {failed} failed"
         if running:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+
 from codemode_registry import CancelSignal, EventLog, JsonlEventLog
 
 from .._project import Project, ProjectError

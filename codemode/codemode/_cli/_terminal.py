@@ -86,6 +86,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {seconds % 60:.0f} s"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def write_stdout(text: str) -> None:
     """A result, on stdout, as it is where that is no terminal, made safe where it is one."""
     out = plain(text) if sys.stdout.isatty() else text

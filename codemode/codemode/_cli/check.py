@@ -60,6 +60,7 @@ def command(
 
 async def _check(text: str, project: Project, flags: Flags) -> list[Diagnostic]:
     import anyio
+
     from codemode import check_program
 
     from .._project_registry import open_registry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from codemode import CancelSignal, RunResult
+    from codemode import CancelSignal, EventLog, RunResult
 
 EPILOG = """[bold]Examples[/]
 
@@ -42,7 +42,7 @@ async def _demo(directory: Path, log: Path | None, *, show_program: bool) -> int
     from .._demo import demo_program
     from .._project import Project, ProjectFile
     from ._session import Interrupted, interruptible, log_place, opened_log
-    from ._terminal import complain, duration, plain, write_stdout
+    from ._terminal import complain, counted, duration, plain, write_stdout
 
     text = demo_program()
     cancel = CancelSignal()
@@ -63,13 +63,13 @@ async def _demo(directory: Path, log: Path | None, *, show_program: bool) -> int
     write_stdout(result.text)
     _heading("What it was")
     write_stdout(
-        f"{len(result.calls)} tool calls in one program, {duration(result.usage.wall_seconds)}\n"
+        f"{counted(len(result.calls), 'tool call')} in one program, {duration(result.usage.wall_seconds)}\n"
         f"The event log, one line an event: {place}"
     )
     return 0
 
 
-async def _run(text: str, directory: Path, events: object, cancel: CancelSignal) -> RunResult:
+async def _run(text: str, directory: Path, events: EventLog, cancel: CancelSignal) -> RunResult:
     from codemode import CodeMode, Limits, Registry
     from codemode.toolsets import fs_tools
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import platform
 import sys
 import time
@@ -26,8 +25,11 @@ $ codemode doctor --mcp mcp.json --json
 
 Exit codes: 0 everything holds, 1 the seal does not, a test program fails, or an upstream is down, 2 a mistake."""
 
-EXTRAS = (("cli", "typer"), ("mcp", "mcp"), ("check", "ty"), ("otel", "opentelemetry"))
-"""Extras, and the module that each brings."""
+EXTRAS = (("cli", "typer"), ("mcp", "mcp"), ("check", "ty"), ("otel", "opentelemetry-api"))
+"""Extras, and a distribution that each brings."""
+
+MAX_DETAIL = 100
+"""Characters of a detail that is well; what is not well is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +81,13 @@ def _installed() -> list[Finding]:
         Finding("install", "codemode", None, __version__),
         Finding("install", "python", None, f"{platform.python_version()} on {sys.platform} {platform.machine()}"),
     ]
-    for extra, module in EXTRAS:
-        there = importlib.util.find_spec(module) is not None
-        detail = _version_of(module) if there else f"not there: pip install 'codemode-runtime[{extra}]'"
+    for extra, distribution in EXTRAS:
+        try:
+            detail = f"{distribution} {importlib.metadata.version(distribution)}"
+        except importlib.metadata.PackageNotFoundError:
+            detail = f"not there: pip install 'codemode-runtime[{extra}]'"
         found.append(Finding("install", f"[{extra}]", None, detail))
     return found
-
-
-def _version_of(module: str) -> str:
-    names = importlib.metadata.packages_distributions().get(module, [module])
-    try:
-        return f"{names[0]} {importlib.metadata.version(names[0])}"
-    except importlib.metadata.PackageNotFoundError:
-        return "there"
 
 
 async def _child() -> list[Finding]:
@@ -108,7 +104,8 @@ async def _child() -> list[Finding]:
     try:
         async with ProcessRuntime(warm=1) as runtime:
             found += [
-                Finding("sandbox", layer.name, layer.holds, layer.why or layer.tried) for layer in await runtime.report()
+                Finding("sandbox", layer.name, layer.holds, layer.why or layer.tried)
+                for layer in await runtime.report()
             ]
             async with CodeMode(registry, runtime=runtime) as code_mode:
                 began = time.monotonic()
@@ -131,14 +128,16 @@ async def _sources(project: Project, flags: Flags) -> list[Finding]:
         upstreams = opened.upstreams
         if upstreams is not None:
             with anyio.move_on_after(UPSTREAM_SECONDS):
-                while any(status.state == "starting" for status in upstreams.status()):
-                    await anyio.sleep(0.05)
+                while any(status.state == "starting" for status in upstreams.status()):  # noqa: ASYNC110
+                    await anyio.sleep(0.05)  # states have no event to wait for
             for status in upstreams.status():
                 ok = None if status.state == "disabled" else status.state == "up"
                 detail = status.error or f"{len(status.tools)} tools"
                 found.append(Finding("mcp", status.name, ok, f"{status.state}: {detail}"))
         tools = opened.registry.tools()
-        found += [Finding("tools", source, None, "loaded") for source in opened.sources if not source.startswith("MCP ")]
+        found += [
+            Finding("tools", source, None, "loaded") for source in opened.sources if not source.startswith("MCP ")
+        ]
         found.append(Finding("tools", "in all", None, str(len(tools))))
     return found
 
@@ -161,5 +160,8 @@ def _print(findings: list[Finding]) -> None:
         mark, style = {True: ("ok  ", "green"), False: ("BAD ", "bold red"), None: ("    ", "")}[finding.ok]
         line = Text("  ")
         line.append(mark, style=style)
-        line.append(f"{plain(finding.name)}: {plain(finding.detail)}")
+        detail = plain(finding.detail)
+        if finding.ok and len(detail) > MAX_DETAIL:
+            detail = f"{detail[: MAX_DETAIL - 3]}..."
+        line.append(f"{plain(finding.name)}: {detail}")
         out.print(line)

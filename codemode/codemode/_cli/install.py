@@ -145,8 +145,8 @@ def _write(target: Client, name: str, server: dict[str, Any]) -> str:
 
     try:
         old = target.place.read_text("utf-8") if target.place.exists() else ""
-        text, done = _with_toml(target, old, name, server) if target.form == "toml" else _with_json(
-            target, old, name, server
+        text, done = (
+            _with_toml(target, old, name, server) if target.form == "toml" else _with_json(target, old, name, server)
         )
         target.place.parent.mkdir(parents=True, exist_ok=True)
         real = target.place.resolve()  # a linked dotfile stays a link

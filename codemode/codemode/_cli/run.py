@@ -55,7 +55,9 @@ def command(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Allow every call that a policy would ask about (denials stay).")
     ] = False,
-    description: Annotated[str, typer.Option("--description", help="What the program is for, for the log.")] = "program",
+    description: Annotated[
+        str, typer.Option("--description", help="What the program is for, for the log.")
+    ] = "program",
     wall_seconds: Annotated[float | None, typer.Option(help="The longest the run may take.")] = None,
     compute_seconds: Annotated[float | None, typer.Option(help="The most CPU time of the program.")] = None,
     memory_mib: Annotated[int | None, typer.Option(help="The most memory of the program, in MiB.")] = None,
@@ -118,9 +120,12 @@ class RunJob:
         fsync = self.project.content.log is not None and self.project.content.log.fsync
         shown = (console().is_terminal if self.show is None else self.show) and not self.quiet
         try:
-            async with interruptible(cancel, what="the run") as signals, opened_log(place, fsync=fsync) as events:
-                async with open_registry(self.project, self.flags) as opened:
-                    result = await self._program(opened, events, cancel, shown=shown)
+            async with (
+                interruptible(cancel, what="the run") as signals,
+                opened_log(place, fsync=fsync) as events,
+                open_registry(self.project, self.flags) as opened,
+            ):
+                result = await self._program(opened, events, cancel, shown=shown)
         except Interrupted as interrupted:
             note(f"ended at once; what was done is in the log: {place}")
             return interrupted.code
@@ -169,10 +174,10 @@ def _tell(result: RunResult, *, as_json: bool) -> None:
 
 def _sum_up(result: RunResult, place: Path) -> None:
     """One line of figures, and where the log is."""
-    from ._terminal import duration, note
+    from ._terminal import counted, duration, note
 
     for remark in result.notes:
         note(f"note: {remark}")
     failed = sum(call.status != "done" for call in result.calls)
-    words = f"{len(result.calls)} calls" + (f" ({failed} not done)" if failed else "")
+    words = counted(len(result.calls), "call") + (f" ({failed} not done)" if failed else "")
     note(f"{words}, {duration(result.usage.wall_seconds)}; log: {place}")

@@ -130,33 +130,38 @@ def _tokens(chars: int) -> int:
 
 
 def _print(rows: list[Row], totals: dict[str, int]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from ._terminal import console, note, plain
+    from ._terminal import console, counted, note, plain
 
-    styles = {"reads": "green", "destructive": "red", "allow": "green", "ask": "yellow", "deny": "red"}
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for title, justify in (
-        ("tool", "left"),
-        ("effects", "left"),
-        ("parallel", "left"),
-        ("policy", "left"),
-        ("~tokens", "right"),
-        ("as schema", "right"),
-    ):
-        table.add_column(title, justify="right" if justify == "right" else "left", no_wrap=True)
-    table.add_column("description", overflow="ellipsis", no_wrap=True, ratio=1)
-    for row in rows:
-        parallel = {True: "yes", False: "no", None: "depends"}[row.parallel]
-        table.add_row(
-            Text(plain(row.name)),
-            Text(row.effects, style=styles.get(row.effects.partition(",")[0], "yellow")),
-            parallel,
-            Text(row.policy, style=styles[row.policy]),
-            str(row.stub_tokens),
-            str(row.schema_tokens),
-            Text(plain(row.description)),
+    heads = ("tool", "effects", "parallel", "policy", "~tokens", "as schema", "description")
+    cells = [
+        (
+            plain(row.name),
+            row.effects,
+            {True: "yes", False: "no", None: "depends"}[row.parallel],
+            row.policy,
+            f"{row.stub_tokens:>7}",
+            f"{row.schema_tokens:>9}",
+            plain(row.description),
         )
-    console(stderr=False).print(table, soft_wrap=False)
-    note(f"{len(rows)} tools: ~{totals['stubs']:,} tokens as stubs, ~{totals['schemas']:,} as JSON schemas")
+        for row in rows
+    ]
+    widths = [max(len(line[column]) for line in (heads, *cells)) for column in range(len(heads))]
+    out = console(stderr=False)
+    for number, line in enumerate((heads, *cells)):
+        text = Text(no_wrap=True, end="")
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            text.append(cell.ljust(width) + "  ", style="bold" if number == 0 else _style(column, cell))
+        text.rstrip()
+        if out.is_terminal:  # the description is what may be cut
+            text.truncate(out.width, overflow="ellipsis")
+        out.print(text, soft_wrap=True)
+    count = counted(len(rows), "tool")
+    note(f"{count}: ~{totals['stubs']:,} tokens as stubs, ~{totals['schemas']:,} as JSON schemas")
+
+
+def _style(column: int, cell: str) -> str:
+    if column == 1:
+        return {"reads": "green", "destructive": "red"}.get(cell.partition(",")[0], "yellow")
+    return {"allow": "green", "ask": "yellow", "deny": "red"}[cell] if column == 3 else ""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 DIRECTORIES, SECONDS = 60, 20  # look at most at so many, and for so long: it is a demo
 SKIP = {"node_modules", "__pycache__", "venv", "dist", "build", "target", "site-packages", "vendor"}
-SOURCES = "*.{py,pyi,js,jsx,ts,tsx,go,rs,c,h,cc,cpp,hpp,java,kt,rb,php,swift,sh,sql,md,rst,toml,yaml,yml}"
+SOURCES = "*.{py,js,jsx,ts,tsx,go,rs,c,h,cpp,java,rb,php,sh,md}"
 started = time.monotonic()
 
 
@@ -53,21 +53,28 @@ names = {entry["name"] for entry in files}
 modules = [
     entry
     for entry in sorted(files, key=lambda entry: -entry["size"])
-    if entry["name"].endswith(".py") and not entry["name"].startswith(("test", "__", "conftest", "setup"))
-    if not entry["name"].endswith("_test.py") and "test" not in entry["path"].split("/")[0] and entry["size"] > 200
+    if entry["name"].endswith(".py") and entry["size"] > 200
+    if not entry["name"].startswith(("test", "__", "conftest", "setup")) and not entry["name"].endswith("_test.py")
+    if not any(part in ("test", "tests") for part in entry["path"].split("/"))
 ]
-doubtful = [m for m in modules if not {"test_" + m["name"], m["name"][:-3] + "_test.py"} & names]
+
+
+def stem(module):
+    return module["name"][:-3].strip("_")
+
+
+doubtful = [module for module in modules if not {f"test_{stem(module)}.py", f"{stem(module)}_test.py"} & names]
 
 
 async def mentioned(module):
-    stem = module["name"][:-3]
     if time.monotonic() - started > SECONDS:
         return True
-    return bool(await tools.fs.grep(rf"\b{stem}\b", glob="**/{test_*,*_test}.py", limit=1))
+    return bool(await tools.fs.grep(rf"\b_*{stem(module)}\b", glob="**/{test_*,*_test}.py", limit=1))
 
 
 checked = doubtful[:12]
-known = await asyncio.gather(*map(mentioned, checked)) if any(n.startswith("test_") for n in names) else [False] * len(checked)
+there_are_tests = any(name.startswith("test_") or name.endswith("_test.py") for name in names)
+known = await asyncio.gather(*map(mentioned, checked)) if there_are_tests else [False] * len(checked)
 untested = [module["path"] for module, is_known in zip(checked, known) if not is_known]
 
 # 4. Put the answer together: only this text goes back.
@@ -85,18 +92,19 @@ def size(count):
         count /= 1000
 
 
-answer = [f"{len(files)} files, {size(total)}, in {seen} directories" + (f" ({len(waiting)} more not looked at)" if waiting else "")]
+more = f" ({len(waiting)} more not looked at)" if waiting else ""
+answer = [f"{len(files)} files, {size(total)}, in {seen} directories{more}"]
 if files:
     answer += ["", "Biggest, by kind"]
     for kind, entries in sorted(by_kind.items(), key=lambda item: -sum(e["size"] for e in item[1]))[:6]:
         largest = max(entries, key=lambda entry: entry["size"])
-        sum_of_kind = sum(entry["size"] for entry in entries)
-        answer.append(f"  {kind:<10} {len(entries):>5} files {size(sum_of_kind):>9}   {largest['path']} ({size(largest['size'])})")
+        of_kind = size(sum(entry["size"] for entry in entries))
+        answer.append(f"  {kind:<10} {len(entries):>5} files {of_kind:>9}   {largest['path']} ({size(largest['size'])})")
 answer += ["", f"Markers: {len(found)} lines with TODO, FIXME, XXX or HACK"]
 for path, count in Counter(line["path"] for line in found).most_common(5):
     first = next(line for line in found if line["path"] == path)
     answer.append(f"  {count:>3}  {path}:{first['line']}  {first['text'].strip()[:70]}")
 if modules:
-    answer += ["", f"Python modules without a test: {len(untested)} of the {len(checked)} biggest that have no test file of their name"]
+    answer += ["", f"Python modules without a test: {len(untested)} of {len(checked)} that have no test file of their name"]
     answer += [f"       {path}" for path in untested[:8]]
 return "\n".join(answer)

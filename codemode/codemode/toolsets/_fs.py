@@ -18,13 +18,14 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Annotated, BinaryIO, Literal, TypeVar
 
-from codemode_registry import Tool, ToolAnnotations, ToolContext
-from pydantic import Field
+from pydantic import Field, with_config
 from typing_extensions import TypedDict
+
+from codemode_registry import Tool, ToolAnnotations, ToolContext, function_tool
 
 from . import _search as search
 from ._root import FsError, Root, failure, open_regular, quoted
-from ._toolset import Toolset, typed
+from ._toolset import CLOSED, Toolset
 from ._versions import Absent, Basis, IntentPolicy, Sightings, WriteIntent, read_first, version_of
 from ._writing import MAX_TEXT_BYTES, Writer, read_whole
 
@@ -41,6 +42,7 @@ T = TypeVar("T")
 Limit = Annotated[int, Field(ge=1)]
 
 
+@with_config(CLOSED)
 class Entry(TypedDict):
     """Something in a directory."""
 
@@ -51,6 +53,7 @@ class Entry(TypedDict):
     modified: Annotated[float, Field(description="seconds since 1970")]
 
 
+@with_config(CLOSED)
 class Match(TypedDict):
     """A line that matches."""
 
@@ -59,6 +62,7 @@ class Match(TypedDict):
     text: str
 
 
+@with_config(CLOSED)
 class WriteResult(TypedDict):
     """What a write did."""
 
@@ -67,6 +71,7 @@ class WriteResult(TypedDict):
     created: bool
 
 
+@with_config(CLOSED)
 class EditResult(TypedDict):
     """What an edit did."""
 
@@ -267,7 +272,7 @@ def fs_tools(root: str | os.PathLike[str], *, write: bool = False, intent: Inten
     files = FileTools(Root(root), intent)
     looks = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
     tools: list[Tool] = [
-        typed(body, name=name, concurrency_safe=True, timeout=timeout, annotations=looks)
+        function_tool(body, name=name, concurrency_safe=True, timeout=timeout, annotations=looks)
         for name, body, timeout in (
             ("list", files.list_directory, 30.0),
             ("glob", files.glob, 60.0),
@@ -277,8 +282,8 @@ def fs_tools(root: str | os.PathLike[str], *, write: bool = False, intent: Inten
     ]
     if write:
         changes = ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=False)
-        tools.append(typed(files.write, name="write", timeout=30.0, annotations=changes))
-        tools.append(typed(files.edit, name="edit", timeout=30.0, annotations=changes))
+        tools.append(function_tool(files.write, name="write", timeout=30.0, annotations=changes))
+        tools.append(function_tool(files.edit, name="edit", timeout=30.0, annotations=changes))
     return Toolset("fs", tools)
 
 
@@ -292,7 +297,7 @@ def capped(items: Generator[T, None, None], limit: int | None, what: str, path: 
         found = list(islice(items, MAX_ENTRIES + 1 if limit is None else min(limit, MAX_ENTRIES)))
     if len(found) > MAX_ENTRIES:
         raise FsError(
-            f"more than {MAX_ENTRIES:,} {what} in {quoted(path)}: narrow the search, or give limit for the first so many"
+            f"more than {MAX_ENTRIES:,} {what} in {quoted(path)}: narrow the search, or give limit for the first few"
         )
     return found
 

@@ -136,9 +136,7 @@ class Job:
         with self._lock:
             detail = "" if self._ending is None else self._ending.detail
             code = None if self._ending is None else self._ending.exit_code
-            return JobView(
-                self.job_id, self.kind, self.label, self._status, self._started, self._ended, detail, code
-            )
+            return JobView(self.job_id, self.kind, self.label, self._status, self._started, self._ended, detail, code)
 
 
 def _torn(data: bytearray) -> int:

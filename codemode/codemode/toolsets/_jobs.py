@@ -24,12 +24,13 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import anyio
-from codemode_registry import Tool, ToolAnnotations, ToolContext, ToolError
-from pydantic import Field
+from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
+from codemode_registry import Tool, ToolAnnotations, ToolContext, ToolError, function_tool
+
 from ._job_board import Ending, Job, JobBoard, JobView
-from ._toolset import Toolset, typed
+from ._toolset import CLOSED, Toolset
 
 MAX_WAIT_SECONDS = 600.0
 """The longest wait of one `output` call; a longer one is cut to it."""
@@ -43,6 +44,7 @@ POLL_SECONDS = 0.02
 _PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
+@with_config(CLOSED)
 class JobHandle(TypedDict):
     """A job: what `output` and `kill` take is its job_id."""
 
@@ -56,6 +58,7 @@ class JobHandle(TypedDict):
     detail: str
 
 
+@with_config(CLOSED)
 class JobOutput(TypedDict):
     """What a job said since the last look."""
 
@@ -80,7 +83,9 @@ class JobTools:
         if not command or not command[0] or any("\0" in word for word in command):
             raise ToolError("command must be a list of texts, the program first, without NUL characters")
         shown = label or " ".join(command)[:120]
-        job = self._board.start("command", shown, ctx.call.scope, lambda job: _spawn(job, command, self._cwd, self._env))
+        job = self._board.start(
+            "command", shown, ctx.call.scope, lambda job: _spawn(job, command, self._cwd, self._env)
+        )
         return _handle(job.view())
 
     async def output(
@@ -88,7 +93,7 @@ class JobTools:
         ctx: ToolContext,
         job_id: str,
         wait: bool = False,
-        timeout: Annotated[float, Field(gt=0)] = 30.0,
+        timeout: Annotated[float, Field(gt=0)] = 30.0,  # noqa: ASYNC109 (a parameter of the tool)
     ) -> JobOutput:
         """The output of a job since the last look; with wait, only when it has ended or the time is over.
 
@@ -100,7 +105,7 @@ class JobTools:
         job = self._board.find(job_id, ctx.call.scope)
         if wait:
             with anyio.move_on_after(min(timeout, MAX_WAIT_SECONDS)):
-                while job.live:
+                while job.live:  # noqa: ASYNC110 (a thread of another loop may settle it)
                     await anyio.sleep(POLL_SECONDS)
         view = job.view()  # before the output: an ended job's output is then whole
         text, dropped = job.take()
@@ -204,12 +209,12 @@ def job_tools(*, cwd: str | os.PathLike[str] = ".", env: Mapping[str, str] | Non
     looks = ToolAnnotations(read_only=True, destructive=False, open_world=False)
     acts = ToolAnnotations(read_only=False, destructive=True, open_world=True)
     tools: list[Tool] = [
-        typed(bodies.start, name="start", annotations=acts),
-        typed(
+        function_tool(bodies.start, name="start", annotations=acts),
+        function_tool(
             bodies.output, name="output", concurrency_safe=True, timeout=MAX_WAIT_SECONDS + 10, annotations=looks
         ),
-        typed(bodies.list_jobs, name="list", concurrency_safe=True, annotations=looks),
-        typed(bodies.kill, name="kill", annotations=ToolAnnotations(read_only=False, destructive=True)),
+        function_tool(bodies.list_jobs, name="list", concurrency_safe=True, annotations=looks),
+        function_tool(bodies.kill, name="kill", annotations=ToolAnnotations(read_only=False, destructive=True)),
     ]
     atexit.register(_close, weakref.ref(board))
     return Toolset("jobs", tools, close=board.close)

@@ -17,8 +17,9 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from codemode_registry import CancelSignal, ToolError
 from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+from codemode_registry import CancelSignal, ToolError
 
 from ._root import MAX_DEPTH, FsError, Root, quoted
 

@@ -17,17 +17,19 @@ import contextlib
 import math
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
 
-from codemode_registry import CodeModeError, ToolAnnotations, ToolContext, ToolError
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, with_config
 from typing_extensions import TypedDict
 
-from ._toolset import Toolset, typed
+from codemode_registry import CodeModeError, ToolAnnotations, ToolContext, ToolError, function_tool
+
+from ._toolset import CLOSED, Toolset
 
 MAX_ROWS = 10_000
 """Rows of one result."""
@@ -126,6 +128,7 @@ _FUNCTIONS_REFUSED = frozenset({"load_extension", "fts3_tokenizer", "readfile", 
 Parameters = list[JsonValue] | dict[str, JsonValue] | None
 
 
+@with_config(CLOSED)
 class Column(TypedDict):
     """A column of a table."""
 
@@ -136,6 +139,7 @@ class Column(TypedDict):
     default: Annotated[str | None, Field(description="an SQL expression")]
 
 
+@with_config(CLOSED)
 class Reference(TypedDict):
     """A foreign key."""
 
@@ -144,6 +148,7 @@ class Reference(TypedDict):
     to: str | None
 
 
+@with_config(CLOSED)
 class Table(TypedDict):
     """A table or view."""
 
@@ -154,6 +159,7 @@ class Table(TypedDict):
     sql: str | None
 
 
+@with_config(CLOSED)
 class Changed(TypedDict):
     """What a statement changed."""
 
@@ -256,7 +262,9 @@ class _Clock:
             return f"the statement was ended after {MAX_SECONDS:g} seconds: narrow it"
         text = str(error)
         if "prohibited" in text or "not authorized" in text or "readonly" in text:
-            return f"refused: {text} (this tool only lets statements through that read, or with execute that change data)"
+            return (
+                f"refused: {text} (this tool only lets statements through that read, or with execute that change data)"
+            )
         return text or type(error).__name__
 
 
@@ -275,7 +283,7 @@ def _open(path: Path, *, write: bool) -> sqlite3.Connection:
             connection.setlimit(limit, value)
         connection.execute("PRAGMA trusted_schema = OFF")  # functions in a stranger's views and indexes stay harmless
         connection.execute("PRAGMA cell_size_check = ON")
-        if hasattr(connection, "setconfig"):  # Python 3.12: no writes to the schema's own tables
+        if sys.version_info >= (3, 12):  # no writes to the schema's own tables
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         if not write:
             connection.execute("PRAGMA query_only = ON")
@@ -323,7 +331,9 @@ def _parameter(value: JsonValue, where: str) -> object:
         with contextlib.suppress(ValueError):
             return base64.b64decode(value["base64"], validate=True)
     if isinstance(value, list | dict):
-        raise ToolError(f'parameter {where} is a {type(value).__name__}: give text, a number, null or {{"base64": ...}}')
+        raise ToolError(
+            f'parameter {where} is a {type(value).__name__}: give text, a number, null or {{"base64": ...}}'
+        )
     return value
 
 
@@ -363,7 +373,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _table(connection: sqlite3.Connection, name: str, kind: str, sql: str | None) -> Table:
-    columns = connection.execute("SELECT name, type, \"notnull\", pk, dflt_value FROM pragma_table_info(?)", (name,))
+    columns = connection.execute('SELECT name, type, "notnull", pk, dflt_value FROM pragma_table_info(?)', (name,))
     keys = connection.execute('SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', (name,))
     return {
         "name": name,
@@ -405,10 +415,10 @@ def sqlite_tools(path: str | os.PathLike[str], *, write: bool = False) -> Toolse
     looks = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
     patience = MAX_SECONDS + BUSY_SECONDS + 5
     tools = [
-        typed(body, name=name, concurrency_safe=True, timeout=patience, annotations=looks)
+        function_tool(body, name=name, concurrency_safe=True, timeout=patience, annotations=looks)
         for name, body in (("query", database.query), ("schema", database.schema))
     ]
     if write:
         changes = ToolAnnotations(read_only=False, destructive=True, idempotent=False, open_world=False)
-        tools.append(typed(database.execute, name="execute", timeout=patience, annotations=changes))
+        tools.append(function_tool(database.execute, name="execute", timeout=patience, annotations=changes))
     return Toolset("sqlite", tools)

@@ -10,21 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
 
-from codemode_registry import Registry, Tool
+from pydantic import ConfigDict
 
+from codemode_registry import Tool
 
-def typed(body: Callable[..., Any], **options: Any) -> Tool:
-    """A tool made of a typed function, by the registry's own decorator on a registry that nobody else sees.
-
-    Args:
-        body: the function.
-        options: those of `Registry.tool`.
-    """
-    made = Registry()
-    made.tool(**options)(body)
-    return made.tools()[0]
+CLOSED = ConfigDict(extra="forbid")
+"""For objects that tools return: they have the keys that they declare, and a stub says so."""
 
 
 def _nothing() -> None:
