@@ -14,17 +14,12 @@ import sys
 import traceback
 from typing import NoReturn, cast
 
-from codemode_guest import _limits
+from codemode_guest import _limits, _program
 from codemode_guest._channel import ChannelClosed, GuestChannel
 from codemode_guest._loop import GuestLoop
 from codemode_guest._seal import ChildSeal
 from codemode_guest._syscalls import BRIDGE_FD
 from codemode_guest._unrestricted import run_unrestricted
-
-try:
-    from codemode_guest import _program
-except ImportError:  # TEMPORARY until the dialect lands
-    _program = None
 
 # Exit codes of a child that ends by itself. The host shows them when a run ends in `worker-exit`.
 EXIT_OVER = 0
