@@ -57,7 +57,7 @@ class CancelSignal:
 
     def __init__(self) -> None:
         self._reason: str | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may cancel while its own thread is in here
         self._listeners: dict[object, Callable[[], None]] | None = None
         self._followers: weakref.WeakSet[CancelSignal] | None = None
         self._sources: tuple[CancelSignal, ...] = ()

@@ -102,7 +102,8 @@ _KINDS = {
 
 def kind_names(types: Sequence[str]) -> str:
     """`an integer or null`."""
-    return " or ".join(_KINDS.get(name, name) for name in types)
+    ordered = sorted(types, key=lambda name: name == "null")
+    return " or ".join(_KINDS.get(name, name) for name in ordered)
 
 
 def violations(

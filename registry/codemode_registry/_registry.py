@@ -326,26 +326,22 @@ class Registry(Surface):
 
         return progress
 
-    def _shape_dispatch(
-        self, call: ToolCall, scope: Scope | None, sub_call_id: str, name: str, is_error: bool, content: Any
-    ) -> FrozenList:
+    def _shape_dispatch_log(self, dispatch: DispatchLog) -> FrozenList:
         """The content for the log's copy of a sub-call, as the scope's shapers want it; the first that answers wins.
 
         A shaper that raises or answers what is no content is contained: the original is logged.
         """
-        layer = scope._layer if scope is not None else self._layer
-        shapers = [hook for above in layer.chain for hook in above.shapers]
-        if shapers:
-            dispatch = DispatchLog(call, scope, sub_call_id, name, is_error, content)
-            for hook in shapers:
+        layer = dispatch.scope._layer if dispatch.scope is not None else self._layer
+        for above in layer.chain:
+            for hook in list(above.shapers):
                 try:
                     shaped = hook.fn(dispatch)
                     if shaped is not None:
                         return as_content(shaped)
                 except Exception:
-                    extra = {"sub_call_id": sub_call_id, "tool": name}
+                    extra = {"sub_call_id": dispatch.sub_call_id, "tool": dispatch.name}
                     LOGGER.warning("a shape_dispatch_log hook failed", exc_info=True, extra=extra)
-        return as_content(content)
+        return as_content(dispatch.content)
 
     def __repr__(self) -> str:
         return f"<Registry of {len(self._layer.tools)} tools>"

@@ -16,6 +16,7 @@ Rules
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn, cast
 
 import jsonschema_rs
@@ -55,9 +56,11 @@ class Schema:
         try:
             frozen = freeze(cast("object", source), loose=True)
         except NotJsonError as error:
-            raise RegistrationError(f"{what} are not JSON: {error}") from None
+            if "deeper" in error.reason:
+                raise RegistrationError(f"{what}: it is nested deeper than {MAX_SCHEMA_DEPTH} levels") from None
+            raise RegistrationError(f"{what}: not JSON: {error}") from None
         if _depth(frozen) > MAX_SCHEMA_DEPTH:
-            raise RegistrationError(f"{what} are nested deeper than {MAX_SCHEMA_DEPTH} levels")
+            raise RegistrationError(f"{what}: it is nested deeper than {MAX_SCHEMA_DEPTH} levels")
         self.source: FrozenDict | bool = frozen
         self._validator = _compile(frozen, what)
         self.is_valid = self._validator.is_valid
@@ -74,6 +77,16 @@ class Schema:
         return found or [Violation("", "does not fit the schema")]
 
 
+_OUTSIDE = re.compile(r"^Resource '(?P<uri>.*?)' is not present in a registry", re.DOTALL)
+
+
+def _plainly(message: str) -> str:
+    outside = _OUTSIDE.match(message)
+    if outside is None:
+        return message
+    return f"the reference {outside['uri']!r} leads outside the schema, and schemas are never fetched"
+
+
 def _compile(frozen: Any, what: str) -> jsonschema_rs.Validator:
     try:
         return jsonschema_rs.validator_for(
@@ -84,6 +97,6 @@ def _compile(frozen: Any, what: str) -> jsonschema_rs.Validator:
         )
     except jsonschema_rs.ValidationError as error:
         place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
-        raise RegistrationError(f"{what}{place}: invalid JSON Schema: {error.message}") from None
+        raise RegistrationError(f"{what}{place}: invalid JSON Schema: {_plainly(error.message)}") from None
     except (jsonschema_rs.ReferencingError, ValueError) as error:
         raise RegistrationError(f"{what}: invalid JSON Schema: {error}") from None
