@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -56,7 +57,7 @@ def command(
     from codemode._project_registry import Flags
 
     try:
-        import mcp as sdk  # noqa: F401
+        importlib.import_module("mcp")
     except ImportError:
         raise ProjectError("serving needs an extra: pip install 'codemode-runtime[mcp]'") from None
     project = load_project(config)
@@ -138,7 +139,11 @@ async def _over_http(serve: Callable[..., Awaitable[None]], server: object, host
     if not is_loopback(host):
         note(f"warning: {host} can be reached by others, and nothing asks them who they are; put a guard in front")
     try:
-        await serve(server, host=host, port=port, on_listening=lambda url: note(f"listening on {url}"))
+
+        def listening(url: str) -> None:
+            note(f"listening on {url}")
+
+        await serve(server, host=host, port=port, on_listening=listening)
     except OSError as error:
         raise ProjectError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 

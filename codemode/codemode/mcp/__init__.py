@@ -6,6 +6,8 @@ Needs the extra `mcp`. Sources: the Model Context Protocol, revisions 2025-11-25
 from ._attachment import McpAttachment
 from ._config import McpConfigError, UpstreamConfig, load_config
 from ._elicitation import Elicitation, ElicitationAnswer, Elicitor
+from ._gateway import to_mcp
+from ._serve import serve_http, serve_stdio
 from ._status import UpstreamStatus
 from ._upstreams import McpUpstreams
 
@@ -19,4 +21,7 @@ __all__ = [
     "UpstreamConfig",
     "UpstreamStatus",
     "load_config",
+    "serve_http",
+    "serve_stdio",
+    "to_mcp",
 ]

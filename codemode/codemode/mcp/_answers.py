@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 from codemode._result import RunResult
 from codemode_registry import ToolResult, thaw
 
+from ._json import is_object, list_or_empty, object_or_empty
 from ._values import is_block
 
 _LOG = logging.getLogger(__name__)
@@ -143,7 +144,7 @@ def tool_answer(result: ToolResult, clean: Clean) -> CallToolResult:
 
 def refused_run(message: str) -> CallToolResult:
     """The answer to a `run_code` call whose arguments are wrong: nothing ran."""
-    structured = {"ok": False, "logs": [], "error": {"kind": "denied", "message": message}, "calls": []}
+    structured: dict[str, Any] = {"ok": False, "logs": [], "error": {"kind": "denied", "message": message}, "calls": []}
     return answer([{"type": "text", "text": f"Error: {message}"}], structured=structured, is_error=True)
 
 
@@ -182,16 +183,15 @@ def _shown(contexts: Iterable[Any]) -> list[dict[str, Any]]:
     """The blocks of the messages that calls left for the model: images, and what they wanted to add."""
     blocks: list[dict[str, Any]] = []
     for context in contexts:
-        content = thaw(context).get("content") if isinstance(context, Mapping) else None
+        content = object_or_empty(thaw(context)).get("content")
         if isinstance(content, str):
             blocks.append({"type": "text", "text": content})
-        elif isinstance(content, list):
-            blocks += [block for block in content if is_block(block) or _is_text(block)]
+        blocks += [block for block in list_or_empty(content) if is_block(block) or _is_text(block)]
     return blocks
 
 
 def _is_text(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    return is_object(block) and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
 def _without_none(**fields: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class McpAttachment:
         warn: Callable[[McpAttachment, str, str], None],
         on_dispose: Callable[[McpAttachment], None],
     ) -> None:
-        self.registry: Registry | None = target if isinstance(target, Registry) else getattr(target, "registry", None)
+        self.registry: Registry = target if isinstance(target, Registry) else target.registry
         self._target = target
         self._warn = warn
         self._on_dispose = on_dispose
@@ -66,7 +66,7 @@ class McpAttachment:
             self._warn(self, f"mcp:{upstream.name}", message)
 
         async def warn(message: str, call_id: str) -> None:
-            if self.registry is not None and self.registry.events is not None:
+            if self.registry.events is not None:
                 data: dict[str, JsonValue] = {"source": f"mcp:{upstream.name}", "message": message, "call_id": call_id}
                 await self.registry.events.append("warning", data)
 

@@ -14,13 +14,15 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from codemode_registry import CodeModeError
+
+from ._json import is_list, is_object
 
 ConfigSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 """A path to the JSON file, or what it holds."""
@@ -59,16 +61,16 @@ class UpstreamConfig(BaseModel):
     @classmethod
     def _plain_scalars(cls, value: object) -> object:
         """Numbers and switches are what people write for ports and flags; a process takes text."""
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             return value
         return {key: json.dumps(item) if isinstance(item, bool | int | float) else item for key, item in value.items()}
 
     @model_validator(mode="before")
     @classmethod
     def _one_transport(cls, data: object) -> object:
-        if not isinstance(data, Mapping):
+        if not is_object(data):
             raise ValueError("expected an object with `command` or `url`")
-        fields: dict[str, Any] = dict(data)
+        fields = dict(data)
         _refuse_misspelt(fields)
         declared = fields.pop("type", fields.pop("transport", None))
         has_command, has_url = fields.get("command") is not None, fields.get("url") is not None
@@ -108,13 +110,13 @@ def load_config(source: ConfigSource) -> dict[str, UpstreamConfig]:
         McpConfigError: unreadable, not JSON, or an entry that is wrong; one message for all that is wrong.
     """
     content = source if isinstance(source, Mapping) else _read(Path(source))
-    servers = content.get("mcpServers")
-    if not isinstance(servers, Mapping):
+    servers = _plain(content.get("mcpServers"))
+    if not is_object(servers):
         raise McpConfigError('the MCP configuration needs an object `mcpServers`: {"mcpServers": {"name": {...}}}')
     configs: dict[str, UpstreamConfig] = {}
     problems: list[str] = []
     for name, entry in servers.items():
-        if not isinstance(name, str) or not name.strip():
+        if not str(name).strip():
             problems.append("a server needs a name")
             continue
         try:
@@ -137,7 +139,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise McpConfigError(f"cannot read {path}: {type(error).__name__}") from None
     except json.JSONDecodeError as error:
         raise McpConfigError(f"{path} is not JSON: {error.msg} (line {error.lineno})") from None
-    if not isinstance(content, dict):
+    if not is_object(content):
         raise McpConfigError(f"{path}: expected a JSON object")
     return content
 
@@ -146,16 +148,24 @@ def _expand(value: Any) -> Any:
     """`value` with the environment's variables put in, in every string of it."""
     if isinstance(value, str):
         return _VARIABLE.sub(_variable, value)
-    if isinstance(value, Mapping):
+    if is_object(value):
         return {key: _expand(item) for key, item in value.items()}
+    return [_expand(item) for item in value] if is_list(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """`value` with dicts and lists where a caller's mapping or tuple stood."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[object, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_expand(item) for item in value]
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
     return value
 
 
 def _variable(match: re.Match[str]) -> str:
-    name, default = match.groups()
-    found = os.environ.get(name, default)
+    name = str(match.group(1))
+    default: str | None = match.group(2)
+    found: str | None = os.environ.get(name, default)
     if found is None:
         raise McpConfigError(f"the environment variable {name} is not set")
     return found

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
@@ -112,8 +112,8 @@ def _http_client(config: UpstreamConfig, peer: Peer) -> httpx2.AsyncClient:
 
 def first_cause(error: BaseException) -> BaseException:
     """The error inside the groups that task groups make of it."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 

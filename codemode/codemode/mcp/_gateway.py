@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -41,8 +41,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from codemode._code_mode import CodeMode
-from codemode._run_code import RUN_CODE
-from codemode_registry import ApprovalRequest, Approver, CodeModeError, RuntimeUnavailableError
+from codemode_registry import RUN_CODE, ApprovalRequest, Approver, CodeModeError, RuntimeUnavailableError, ToolFailure
 from codemode_stubs import render_stubs, signature
 
 from ._answers import Clean, answer, broken, failure, refused_run, run_answer, tool_answer
@@ -191,7 +190,8 @@ class _Gateway:
     async def _ask_and_run(
         self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams, arguments: dict[str, Any]
     ) -> CallToolResult | InputRequiredResult:
-        assert self._desk is not None
+        desk = self._desk
+        assert desk is not None
         call_id = f"mcp-{uuid.uuid4().hex}"
 
         async def start(questioner: Questioner | None) -> CallToolResult:
@@ -203,28 +203,28 @@ class _Gateway:
             finally:
                 del self._questioners[call_id]
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_heartbeat, ctx)
-            result = await self._desk.serve(
+        return await _with_heartbeat(
+            ctx,
+            lambda: desk.serve(
                 ctx,
                 {"name": params.name, "arguments": arguments},
                 start,
                 state=params.request_state,
                 answers=params.input_responses,
-            )
-            tasks.cancel_scope.cancel()
-        return result
+            ),
+        )
 
     async def _run(
         self, name: str, arguments: dict[str, Any], call_id: str, approver: Approver | None
     ) -> CallToolResult:
         code, description = arguments.get("code"), arguments.get("description")
         is_run = name == RUN_CODE and self._code_mode.mode != "native"
-        if is_run and set(arguments) == {"code", "description"} and _is_text(code) and _is_text(description):
+        well_formed = set(arguments) == {"code", "description"} and isinstance(description, str) and description.strip()
+        if is_run and well_formed and isinstance(code, str) and isinstance(description, str):
             run = await self._code_mode.run(code, description=description, call_id=call_id, approver=approver)
             return run_answer(run, self._clean)
         result = await self._code_mode.call(name, arguments, call_id=call_id, approver=approver)
-        if is_run and result.is_error:
+        if is_run and isinstance(result, ToolFailure):
             return refused_run(self._clean(result.error.message))
         return tool_answer(result, self._clean)
 
@@ -286,6 +286,7 @@ class _Gateway:
                     await session.send_tool_list_changed()
 
 
+_T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
@@ -309,15 +310,31 @@ def _client_approver(questioner: Questioner) -> Approver:
     return approve
 
 
-async def _heartbeat(ctx: ServerRequestContext[Any, Any]) -> None:
-    """Progress for a client that asked for it: seconds since the start, which only grow."""
-    if "progress_token" not in (ctx.meta or {}) and "progressToken" not in (ctx.meta or {}):
-        return
-    started = anyio.current_time()
-    while True:
-        seconds = anyio.current_time() - started
-        await ctx.session.report_progress(round(seconds, 3), None, f"running for {seconds:.0f}s")
-        await anyio.sleep(HEARTBEAT_SECONDS)
+async def _with_heartbeat(ctx: ServerRequestContext[Any, Any], body: Callable[[], Awaitable[_T]]) -> _T:
+    """`body`, with progress meanwhile for a client that asked for it (else the SDK drops it).
+
+    What is reported is seconds since the start, which only grow. A failure comes out as it is, not in a group.
+    """
+
+    async def beat() -> None:
+        started = anyio.current_time()
+        while True:
+            seconds = anyio.current_time() - started
+            await ctx.session.report_progress(round(seconds, 3), None, f"running for {seconds:.0f}s")
+            await anyio.sleep(HEARTBEAT_SECONDS)
+
+    outcome: list[_T] = []
+    failed: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beat)
+        try:
+            outcome.append(await body())
+        except Exception as error:
+            failed = error
+        tasks.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return outcome[0]
 
 
 def _read(model: type[_Model], arguments: Mapping[str, Any], tool: str) -> _Model | str:
@@ -329,10 +346,6 @@ def _read(model: type[_Model], arguments: Mapping[str, Any], tool: str) -> _Mode
             f"{'.'.join(map(str, item['loc']))}: {item['msg'].lower()}" for item in error.errors(include_input=False)
         ]
         return f"{tool} cannot take these arguments: {'; '.join(wrong)}; it takes {', '.join(model.model_fields)}"
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _gist(description: str) -> str:

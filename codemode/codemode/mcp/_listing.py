@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from ._values import JsonObject, unwrapped_schema
+from ._json import JsonObject, is_object, object_or_empty
+from ._values import unwrapped_schema
 
 OPEN_OBJECT: Mapping[str, Any] = {"type": "object"}
 """The schema of arguments about which nothing is known."""
@@ -58,21 +59,20 @@ def read_listing(entries: Sequence[Any]) -> tuple[tuple[ToolDefinition, ...], tu
     definitions: dict[str, ToolDefinition] = {}
     dropped: list[str] = []
     for entry in entries:
-        name = entry.get("name") if isinstance(entry, dict) else None
+        name = entry.get("name") if is_object(entry) else None
         if not isinstance(name, str) or not name:
             dropped.append("an entry without a name was left out")
         elif name in definitions:
             dropped.append(f"a second tool named {name!r} was left out")
         else:
-            definitions[name] = read_tool(cast("JsonObject", entry))
+            definitions[name] = read_tool(entry)
     return tuple(definitions.values()), tuple(dropped)
 
 
 def read_tool(entry: JsonObject) -> ToolDefinition:
     """The definition in one entry that has a name."""
     problems: list[str] = []
-    annotations = entry.get("annotations")
-    annotations = cast("JsonObject", annotations) if isinstance(annotations, dict) else {}
+    annotations = object_or_empty(entry.get("annotations"))
     title = entry.get("title", annotations.get("title"))
     description = entry.get("description")
     output, wrapped = unwrapped_schema(_output(entry, problems))
@@ -92,10 +92,8 @@ def read_tool(entry: JsonObject) -> ToolDefinition:
 
 def _parameters(entry: JsonObject, problems: list[str]) -> JsonObject:
     schema = entry.get("inputSchema")
-    if isinstance(schema, dict):
-        found = cast("JsonObject", schema)
-        if found.get("type", "object") == "object":
-            return {**found, "type": "object"}
+    if is_object(schema) and schema.get("type", "object") == "object":
+        return {**schema, "type": "object"}
     problems.append("its input schema is not that of an object: it takes any arguments")
     return dict(OPEN_OBJECT)
 
@@ -104,7 +102,7 @@ def _output(entry: JsonObject, problems: list[str]) -> JsonObject | None:
     schema = entry.get("outputSchema")
     if schema is None or schema is True:
         return None
-    if isinstance(schema, dict):
-        return cast("JsonObject", schema)
+    if is_object(schema):
+        return schema
     problems.append("its output schema is not a schema: its result is Any")
     return None

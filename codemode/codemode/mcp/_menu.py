@@ -19,8 +19,7 @@ from mcp_types import ToolAnnotations as McpAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from codemode._code_mode import CodeMode
-from codemode._run_code import RUN_CODE
-from codemode_registry import Tool, ToolAnnotations
+from codemode_registry import RUN_CODE, Tool, ToolAnnotations
 from codemode_stubs import render_stubs
 
 from ._answers import RUN_OUTPUT_SCHEMA

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from codemode_registry import Tool
+
+from ._json import object_or_empty
 
 _NAME, _NAMESPACE, _DESCRIPTION, _PARAMETER = 4.0, 2.0, 1.0, 1.0
 """Weights of the fields."""
@@ -64,7 +64,7 @@ def search(query: str, tools: Sequence[Tool], *, limit: int) -> list[Match]:
     documents = [_document(tool) for tool in by_name]
     average = sum(sum(document.values()) for document in documents) / max(len(documents), 1)
     exact = query.strip().casefold()
-    matches = []
+    matches: list[Match] = []
     weights = {word: _rarity(word, documents) for word in words}
     for tool, document in zip(by_name, documents, strict=True):
         score = sum(weights[word] * _saturated(word, document, average) for word in words)
@@ -77,7 +77,7 @@ def search(query: str, tools: Sequence[Tool], *, limit: int) -> list[Match]:
 
 
 def _document(tool: Tool) -> Mapping[str, float]:
-    counts: Counter[str] = Counter()
+    counts: dict[str, float] = {}
     for text, weight in (
         (tool.name, _NAME),
         (tool.namespace or "", _NAMESPACE),
@@ -86,18 +86,15 @@ def _document(tool: Tool) -> Mapping[str, float]:
         *((f"{name} {text}", _PARAMETER) for name, text in _parameters(tool)),
     ):
         for word in _words(text):
-            counts[word] += weight  # type: ignore[assignment]
+            counts[word] = counts.get(word, 0.0) + weight
     return counts
 
 
 def _parameters(tool: Tool) -> list[tuple[str, str]]:
-    properties: Any = tool.parameters.get("properties")
-    if not isinstance(properties, Mapping):
-        return []
-    described = []
-    for name, schema in properties.items():
-        text = schema.get("description", "") if isinstance(schema, Mapping) else ""
-        described.append((str(name), text if isinstance(text, str) else ""))
+    described: list[tuple[str, str]] = []
+    for name, schema in object_or_empty(tool.parameters.get("properties")).items():
+        text = object_or_empty(schema).get("description", "")
+        described.append((name, text if isinstance(text, str) else ""))
     return described
 
 

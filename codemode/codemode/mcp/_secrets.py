@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ._json import is_list, is_object
+
 if TYPE_CHECKING:
     from ._config import UpstreamConfig
 
@@ -74,9 +76,9 @@ class Redactor:
         assert self._value_pattern is not None
         if isinstance(value, str):
             return self._value_pattern.sub(REPLACEMENT, value)
-        if isinstance(value, dict):
+        if is_object(value):
             return {self._walk(key): self._walk(item) for key, item in value.items()}
-        if isinstance(value, list):
+        if is_list(value):
             return [self._walk(item) for item in value]
         return value
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 
 import anyio
@@ -45,7 +45,7 @@ class StdinLines:
 
 
 @contextmanager
-def taken_stdin() -> Iterator[StdinLines | None]:
+def taken_stdin() -> Generator[StdinLines | None]:
     """Takes standard input away from the rest of the process; None where it cannot be waited for."""
     if sys.platform == "win32" or stat.S_ISREG(os.fstat(0).st_mode):
         yield None

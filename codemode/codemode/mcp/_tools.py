@@ -16,9 +16,10 @@ from typing import Any, cast
 
 from codemode_registry import RegistrationError, Tool, ToolAnnotations, ToolContext, ToolError, thaw
 
+from ._json import JsonObject
 from ._listing import OPEN_OBJECT, ToolDefinition
 from ._upstream import Upstream
-from ._values import JsonObject, outcome, render
+from ._values import outcome, render
 
 UNAVAILABLE = "unavailable"
 """The method of the one tool that a server has while it cannot be reached."""
@@ -58,12 +59,12 @@ class _Body:
         self.tool: UpstreamTool | None = None
 
     async def __call__(self, arguments: Mapping[str, Any], ctx: ToolContext) -> Any:
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            ctx.progress(done, total, message if message is None else self._upstream.redactor.text(message))
+        async def passed_on(progress: float, total: float | None, message: str | None) -> None:
+            ctx.progress(progress, total, message if message is None else self._upstream.redactor.text(message))
 
         definition = self._definition
         result = await self._upstream.call(
-            definition.name, cast("JsonObject", thaw(arguments)), call=ctx.call, progress=progress
+            definition.name, cast("JsonObject", thaw(arguments)), call=ctx.call, progress=passed_on
         )
         found = outcome(
             result,

@@ -12,9 +12,7 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -27,7 +25,6 @@ from mcp_types import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     URL_ELICITATION_REQUIRED,
-    ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
     ToolListChangedNotification,
@@ -39,11 +36,12 @@ from codemode_registry import ToolCall, ToolError
 
 from ._config import UpstreamConfig
 from ._connection import Mode, Peer, connected, describe, worth_the_handshake
-from ._elicitation import DECLINED, Elicitation, Elicitor, whose
+from ._elicitation import Elicitor
+from ._json import JsonObject, is_object, list_or_empty, object_or_empty
 from ._listing import ToolDefinition, read_listing
+from ._open_calls import OpenCalls
 from ._secrets import Redactor
 from ._status import NEXT, State, UpstreamStatus
-from ._values import JsonObject
 from ._wire import RAW
 
 OPENING_SECONDS = 30.0
@@ -64,9 +62,6 @@ _RETRY_SPACING_SECONDS = 1.0
 
 _MOST_TOOLS = 10_000
 """A listing that never ends (a cursor that goes in circles) stops here."""
-
-_open_call: ContextVar[ToolCall | None] = ContextVar("codemode_mcp_open_call", default=None)
-"""The call whose task this is: in the 2026-07-28 protocol a server's question arrives in it."""
 
 
 class Upstream:
@@ -105,7 +100,7 @@ class Upstream:
         self._failed_at = float("-inf")
         self._client: Client | None = None
         self._identity: tuple[str | None, str | None] = (None, None)
-        self._open_calls: dict[int, tuple[ToolCall, str]] = {}
+        self._open_calls = OpenCalls(name, self._said_wrong)
         self._entered = anyio.Event()
         self._wake = anyio.Event()
         self._signal = anyio.Event()
@@ -183,7 +178,7 @@ class Upstream:
         for last in (False, True):
             client = await self._ready()
             try:
-                with self._open(call, tool):
+                with self._open_calls.open(call, tool):
                     result = await client.call_tool(tool, arguments, progress_callback=progress)
             except MCPError as error:
                 if error.code == INVALID_REQUEST and error.message == "Session terminated" and not last:
@@ -194,8 +189,7 @@ class Upstream:
                 raise ToolError(f"MCP server {self.name!r} sent no valid result for {tool!r}") from None
             except RuntimeError as error:
                 raise ToolError(self.redactor.text(f"MCP server {self.name!r}: {error}")) from None
-            raw = (result.meta or {}).get(RAW)
-            return self.redactor.value(raw if isinstance(raw, dict) else {})
+            return object_or_empty(self.redactor.value((result.meta or {}).get(RAW)))
         raise AssertionError("unreachable")
 
     async def reach(self) -> None:
@@ -214,8 +208,9 @@ class Upstream:
                 f"MCP server {self.name!r} closed the connection during the call; "
                 "whether the call took effect is unknown"
             )
-        if error.code == URL_ELICITATION_REQUIRED and isinstance(error.data, dict):
-            urls = [str(item.get("url")) for item in error.data.get("elicitations", ()) if isinstance(item, dict)]
+        if error.code == URL_ELICITATION_REQUIRED:
+            asked = list_or_empty(object_or_empty(error.data).get("elicitations"))
+            urls = [str(item.get("url")) for item in asked if is_object(item)]
             return f"{error.message}: a person must open {', '.join(urls)} first"
         return error.message or f"MCP server {self.name!r} refused the call (code {error.code})"
 
@@ -321,7 +316,7 @@ class Upstream:
                 await self._list(client)
         except (MCPError, ValidationError, TimeoutError) as error:
             words = describe(error, self.config, Peer())
-            self._on_problem(self, self.redactor.text(f"its changed tool list could not be read: {words}"))
+            self._said_wrong(f"its changed tool list could not be read: {words}")
         else:
             self._on_change(self)
 
@@ -342,52 +337,22 @@ class Upstream:
             if not cursor:
                 break
             if cursor in cursors or len(entries) >= _MOST_TOOLS:
-                self._on_problem(self, "its tool list does not end; what was read until then is used")
+                self._said_wrong("its tool list does not end; what was read until then is used")
                 break
             cursors.add(cursor)
         self.definitions, dropped = read_listing(self.redactor.value(entries))
         for problem in dropped:
-            self._on_problem(self, problem)
+            self._said_wrong(problem)
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._note_stale()
 
     async def _on_elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        calls = list(self._open_calls.values())
-        call = _open_call.get()
-        if call is None:
-            call = whose([call for call, _ in calls])
-        if call is None:
-            self._on_problem(self, "it asked a question that belongs to no single open call; declined")
-            return ElicitResult(action="decline")
-        tool = next((tool for known, tool in calls if known is call), "")
-        form = isinstance(params, ElicitRequestFormParams)
-        question = Elicitation(
-            server=self.name,
-            tool_name=f"{self.name}.{tool}",
-            message=params.message,
-            call=call,
-            schema=params.requested_schema if isinstance(params, ElicitRequestFormParams) else None,
-            url=None if isinstance(params, ElicitRequestFormParams) else params.url,
-        )
-        try:
-            answer = await self._elicitor(question) or DECLINED
-        except Exception as error:
-            self._on_problem(self, self.redactor.text(f"its question could not be put: {error}; declined"))
-            answer = DECLINED
-        content = dict(answer.content or {}) if form and answer.action == "accept" else None
-        return ElicitResult(action=answer.action, content=content)
+        return await self._open_calls.ask(params, self._elicitor)
 
-    @contextmanager
-    def _open(self, call: ToolCall, tool: str) -> Iterator[None]:
-        token = _open_call.set(call)
-        self._open_calls[id(call)] = (call, tool)
-        try:
-            yield
-        finally:
-            del self._open_calls[id(call)]
-            _open_call.reset(token)
+    def _said_wrong(self, message: str) -> None:
+        self._on_problem(self, self.redactor.text(message))
 
     def _enter(self, state: State, error: str | None) -> None:
         assert state in NEXT[self._state], f"{self._state} -> {state}"

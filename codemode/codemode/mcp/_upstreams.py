@@ -23,7 +23,8 @@ from ._attachment import McpAttachment
 from ._config import ConfigSource, load_config
 from ._elicitation import Elicitation, ElicitationAnswer, Elicitor, approver_elicitor
 from ._secrets import RedactingFilter, redactor_for
-from ._upstream import Upstream, UpstreamStatus
+from ._status import UpstreamStatus
+from ._upstream import Upstream
 
 STARTUP_SECONDS = 15.0
 """How long entering waits for slow servers. A client's own start-up limit is 30 to 60 s; ours must leave room."""
@@ -157,7 +158,7 @@ class McpUpstreams:
 
     def _warn(self, attachment: McpAttachment, source: str, message: str) -> None:
         """Appends a warning event, from a task of its own: who finds a fault is not the one to wait for the log."""
-        events = attachment.registry.events if attachment.registry is not None else None
+        events = attachment.registry.events
         if events is not None and self._tasks is not None:
             self._tasks.start_soon(_append, events, {"source": source, "message": message})
 
@@ -167,7 +168,7 @@ class McpUpstreams:
             if answer is not None:
                 return answer
         for attachment in self._attachments:
-            approver = attachment.registry.approver if attachment.registry is not None else None
+            approver = attachment.registry.approver
             if approver is not None:
                 return await approver_elicitor(approver)(question)
         return None

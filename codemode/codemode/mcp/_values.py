@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
-JsonObject: TypeAlias = dict[str, Any]
+from ._json import JsonObject, is_list, is_object, list_or_empty, object_or_empty
 
 WRAP_MARK = "x-fastmcp-wrap-result"
 
@@ -68,7 +68,7 @@ def outcome(
         wrapped: whether structured content is `{"result": value}` by the schema's own mark.
         accepts: whether a value satisfies `output`; asked only where a text must be read as the promised value.
     """
-    blocks = [block for block in _list(result.get("content")) if isinstance(block, dict)]
+    blocks = [block for block in list_or_empty(result.get("content")) if is_object(block)]
     if result.get("isError") is True:
         return Outcome(_failure(blocks, result.get("structuredContent")), failed=True)
     structured = result.get("structuredContent")
@@ -112,10 +112,10 @@ def unwrapped_schema(schema: Mapping[str, Any] | None) -> tuple[JsonObject | Non
     """
     if schema is None:
         return None, False
-    inner = _object(schema.get("properties")).get("result")
-    if schema.get(WRAP_MARK) is not True or not isinstance(inner, dict | bool):
+    inner = object_or_empty(schema.get("properties")).get("result")
+    if schema.get(WRAP_MARK) is not True or not (is_object(inner) or isinstance(inner, bool)):
         return dict(schema), False
-    value: JsonObject = dict(cast("JsonObject", inner)) if isinstance(inner, dict) else ({} if inner else {"not": {}})
+    value: JsonObject = dict(inner) if is_object(inner) else ({} if inner else {"not": {}})
     for key in ("$defs", "definitions", "$schema"):
         if key in schema:
             value.setdefault(key, schema[key])
@@ -131,28 +131,27 @@ def render(arguments: Mapping[str, Any], value: Any) -> str | list[JsonObject]:
         return value
     if is_block(value):
         return [dict(value)]
-    if isinstance(value, list) and any(is_block(item) for item in cast("list[Any]", value)):
+    if is_list(value) and any(is_block(item) for item in value):
         return [dict(item) if is_block(item) else {"type": "text", "text": _text(item)} for item in value]
     return _text(value)
 
 
 def is_block(value: Any) -> bool:
     """Whether `value` has exactly the shape of a content block that is shown (not of text)."""
-    if not isinstance(value, dict):
+    if not is_object(value):
         return False
-    block = cast("JsonObject", value)
-    kind = block.get("type")
+    kind = value.get("type")
     if kind == "resource":
-        return isinstance(_object(block.get("resource")).get("uri"), str)
+        return isinstance(object_or_empty(value.get("resource")).get("uri"), str)
     fields = _BLOCK_FIELDS.get(kind) if isinstance(kind, str) and kind != "text" else None
-    return fields is not None and all(isinstance(block.get(field), str) for field in fields)
+    return fields is not None and all(isinstance(value.get(field), str) for field in fields)
 
 
 def _structured(structured: Any, blocks: Sequence[JsonObject], *, wrapped: bool) -> Outcome:
     attachments = tuple(block for block in blocks if is_block(block))
     if not wrapped:
         return Outcome(structured, attachments=attachments)
-    if isinstance(structured, dict) and set(cast("JsonObject", structured)) == {"result"}:
+    if is_object(structured) and set(structured) == {"result"}:
         return Outcome(structured["result"], attachments=attachments)
     return Outcome(structured, off_schema='structured content is not {"result": ...}', attachments=attachments)
 
@@ -177,7 +176,7 @@ def _failure(blocks: Sequence[JsonObject], structured: Any) -> str:
 
 
 def _block_text(block: JsonObject) -> str:
-    text = block.get("text") if block.get("type") == "text" else _object(block.get("resource")).get("text")
+    text = block.get("text") if block.get("type") == "text" else object_or_empty(block.get("resource")).get("text")
     return text if isinstance(text, str) else ""
 
 
@@ -188,11 +187,3 @@ def _text_or_block(block: JsonObject) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value).decode()
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def _object(value: Any) -> JsonObject:
-    return cast("JsonObject", value) if isinstance(value, dict) else {}

@@ -20,6 +20,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
+from ._json import is_list, is_object, object_or_empty
+
 Streams: TypeAlias = tuple[Any, Any]
 """A transport's (read, write) pair; the SDK's own protocol types for it are private."""
 
@@ -92,7 +94,8 @@ class _WatchedStream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self._on_end()
-        return await self._stream.__aexit__(kind, error, trace)
+        await self._stream.__aexit__(kind, error, trace)
+        return None
 
 
 def put_right(message: SessionMessage) -> SessionMessage:
@@ -122,7 +125,7 @@ def _result(result: dict[str, Any]) -> dict[str, Any] | None:
 
 def _tool(raw: Any) -> dict[str, Any]:
     """A tool that every revision of the protocol accepts; an entry that is no tool has an empty name."""
-    tool = raw if isinstance(raw, dict) else {}
+    tool = object_or_empty(raw)
     name = tool.get("name")
     schema = tool.get("inputSchema")
     return {
@@ -134,15 +137,15 @@ def _tool(raw: Any) -> dict[str, Any]:
 
 def _accepted(schema: Any) -> bool:
     """Whether the SDK's model of an input schema takes `schema` (it needs it to find header annotations)."""
-    if not isinstance(schema, dict) or schema.get("type") != "object":
+    if not is_object(schema) or schema.get("type") != "object":
         return False
     properties, required = schema.get("properties"), schema.get("required")
     if not (schema.get("$schema") is None or isinstance(schema["$schema"], str)):
         return False
     if not (properties is None or _is_map_of_schemas(properties)):
         return False
-    return required is None or (isinstance(required, list) and all(isinstance(name, str) for name in required))
+    return required is None or (is_list(required) and all(isinstance(name, str) for name in required))
 
 
 def _is_map_of_schemas(properties: Any) -> bool:
-    return isinstance(properties, dict) and all(isinstance(schema, dict | bool) for schema in properties.values())
+    return is_object(properties) and all(isinstance(schema, dict | bool) for schema in properties.values())
