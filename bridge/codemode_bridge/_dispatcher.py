@@ -17,15 +17,17 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 from codemode_bridge._contract import Binding, BindingError, WallPause
 from codemode_registry import (
+    Approver,
     CallAbandoned,
     CallStream,
     CallTicket,
     CallTiming,
     CancelSignal,
+    DispatchLog,
     EventLog,
     JsonValue,
     Registry,
@@ -104,6 +106,7 @@ class Dispatcher:
         max_calls: int,
         max_parallel: int,
         events: EventLog | None,
+        approver: Approver | None,
         pause: WallPause,
     ) -> None:
         """Prepare the calls of one run.
@@ -115,6 +118,7 @@ class Dispatcher:
             max_calls: calls that a program may submit.
             max_parallel: overlapping bodies of concurrency-safe calls.
             events: where the records go; None: nowhere.
+            approver: who is asked about these calls; None: the registry's.
             pause: held while a human is asked.
         """
         self._registry = registry
@@ -126,7 +130,13 @@ class Dispatcher:
         self.cancel = CancelSignal.any(outer.cancel, self._settled_signal)
         """Set when the outer call is cancelled, the log breaks, or the run is over."""
         self._stream = CallStream(
-            registry, scope=outer.scope, max_parallel=max_parallel, settle_order="finish", audit=self
+            registry,
+            scope=outer.scope,
+            max_parallel=max_parallel,
+            settle_order="finish",
+            audit=self,
+            events=events,
+            approver=approver,
         )
         self._entries: dict[str, _Entry] = {}
         self._over: str | None = None
@@ -178,8 +188,12 @@ class Dispatcher:
     def _binding(self, tool: VisibleTool) -> Binding:
         name = tool.name
 
-        def call(arguments: Mapping[str, JsonValue], line: int | None = None) -> Awaitable[JsonValue]:
-            return self._submit(name, arguments, line)
+        def call(arguments: Mapping[str, JsonValue], line: int | Literal["unsaid"] | None = "unsaid") -> Any:
+            # A runtime that says the line (`line_aware`) awaits each call in a task of its own, so the call can run
+            # in that task; anyone else may hold on to it, and it must begin all the same.
+            if line == "unsaid":
+                return self._submit(name, arguments, None, lazy=False)
+            return self._submit(name, arguments, line, lazy=True)
 
         return Binding(
             name=name,
@@ -191,7 +205,9 @@ class Dispatcher:
             line_aware=True,
         )
 
-    def _submit(self, name: str, arguments: Mapping[str, JsonValue], line: int | None) -> Awaitable[JsonValue]:
+    def _submit(
+        self, name: str, arguments: Mapping[str, JsonValue], line: int | None, *, lazy: bool
+    ) -> Awaitable[JsonValue]:
         """Take a number and a place in the stream, now; what is returned waits for the outcome."""
         if self._over is not None:
             return _refused(f"{self._over}; {name} was not called")
@@ -204,7 +220,7 @@ class Dispatcher:
         entry = _Entry(f"{self._outer.call_id}:code:{len(self._entries) + 1}", name, arguments, line)
         self._entries[entry.sub_call_id] = entry
         entry.ticket = self._stream.submit(
-            name, arguments, call_id=entry.sub_call_id, cancel=self.cancel, parent=self._outer.token
+            name, arguments, call_id=entry.sub_call_id, cancel=self.cancel, parent=self._outer.token, lazy=lazy
         )
         return _outcome(entry, entry.ticket)
 
@@ -214,7 +230,8 @@ class Dispatcher:
         """Write the start record; nothing of the pipeline has seen the call yet."""
         entry = self._entries[call.call_id]
         entry.status = "aborted"  # until it settles: the run may end in the middle
-        entry.arguments = call.arguments
+        if call.arguments is not None:
+            entry.arguments = call.arguments
         if self._events is not None:
             record = self._record(entry)
             if entry.line is not None:
@@ -262,8 +279,8 @@ class Dispatcher:
         if entry.start_seq is not None:
             record["start_seq"] = entry.start_seq
         record["is_error"] = result.is_error
-        record["content"] = self._registry._shape_dispatch(
-            self._outer, self._outer.scope, entry.sub_call_id, entry.name, result.is_error, result.content
+        record["content"] = self._registry._shape_dispatch_log(
+            DispatchLog(self._outer, self._outer.scope, entry.sub_call_id, entry.name, result.is_error, result.content)
         )
         if result.is_error:
             record["error"] = {

@@ -2,10 +2,10 @@
 
 The forms, and nothing else:
 
-    tools.search(query="x", limit=3)      keywords: the arguments object as it is (unknown names are the schema's case)
+    tools.search(query="x", limit=3)      keywords alone: the arguments object as it is
     tools.search({"query": "x"})          one positional dict: the arguments object
     tools.search("x", 3)                  positional values fill the parameters in the order of the stub
-    tools.search("x", limit=3)            and keywords add to them
+    tools.search("x", limit=3)            and keywords add to them, of names that the signature has
     tools.echo({"any": "thing"})          one parameter, and the dict does not name it: the dict is its value
 
 Whatever is ambiguous, surplus or given twice raises TypeError here, in the program, at the call, with the signature
@@ -48,7 +48,7 @@ def bind(
     if len(args) == 1 and isinstance(first, dict) and _is_arguments_object(first, parameters, bool(kwargs)):
         if kwargs:
             raise TypeError(
-                f"{shown}() got an arguments dict and keywords as well: put all into one of them; signature: {signature}"
+                f"{shown}() got an arguments dict and keywords as well: put all into one; signature: {signature}"
             )
         return dict(dict.items(first))
     if len(args) > len(parameters):
@@ -57,6 +57,8 @@ def bind(
     for name, value in kwargs.items():
         if name in bound:
             raise TypeError(f"{shown}() got multiple values for argument '{name}'; signature: {signature}")
+        if name not in parameters and "**" not in signature:
+            raise TypeError(f"{shown}() got an unexpected keyword argument '{name}'; signature: {signature}")
         bound[name] = value
     return bound
 

@@ -148,6 +148,8 @@ def make_tools(specs: Sequence[Mapping[str, object]], calls: Calls) -> Tools:
         home: Namespace = spaces.get(str(spec.get("namespace") or ""), tools)
         local = name.removeprefix(home._prefix)
         method = str(spec.get("method") or "")
+        if not method.isidentifier() or keyword.iskeyword(method):
+            method = ""
         shown = f"{home._where}.{method}" if method else f'{home._where}["{local}"]'
         tool = _bound(calls, name, shown, spec)
         home._entries[local] = tool

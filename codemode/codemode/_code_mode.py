@@ -20,9 +20,10 @@ import anyio
 
 from codemode._instructions import instructions
 from codemode._result import RunResult
-from codemode._run_code import RUN_CODE, RUN_SLOT, RunCode, RunSlot
+from codemode._run_code import RUN_APPROVER, RUN_SLOT, RunCode, RunSlot
 from codemode_bridge import CodeRuntime, Limits, ProcessRuntime, RunError, Usage
 from codemode_registry import (
+    RUN_CODE,
     Approver,
     CancelSignal,
     CodeModeError,
@@ -87,7 +88,7 @@ class CodeMode:
         self._owns_runtime = runtime is None
         self._events = events
         self._approver = approver
-        self._run_code = RunCode(registry, self.runtime, self.limits, events)
+        self._run_code = RunCode(registry, self.runtime, self.limits, events, approver)
         self._state: Literal["new", "open", "closed"] = "new"
         self._closing = CancelSignal()
         self._registration: Registration | None = None
@@ -209,6 +210,7 @@ class CodeMode:
             approver: who is asked; the CodeMode's when None.
         """
         self._enter()
+        before = RUN_APPROVER.set(approver)
         try:
             return await self.registry._call_batch(
                 requests,
@@ -220,6 +222,7 @@ class CodeMode:
                 approver=approver or self._approver,
             )
         finally:
+            RUN_APPROVER.reset(before)
             self._leave()
 
     def schemas(self, scope: Scope | None = None) -> list[dict[str, JsonValue]]:
@@ -249,6 +252,7 @@ class CodeMode:
     ) -> ToolResult:
         """One call through the registry's pipeline, with what is this CodeMode's own."""
         self._enter()
+        before = RUN_APPROVER.set(approver)
         try:
             return await self.registry._call(
                 name,
@@ -262,6 +266,7 @@ class CodeMode:
                 approver=approver or self._approver,
             )
         finally:
+            RUN_APPROVER.reset(before)
             self._leave()
 
     def _scope(self, scope: Scope | None) -> Scope | None:

@@ -1,9 +1,7 @@
-"""The tool `run_code`: one program, from the outer call's body to its result.
+"""The tool `run_code`: the body of the outer call, and what the model is shown of it.
 
 The body is the middle of the outer call, so every policy, approval, guard, wrapper and review that stands around tools
-stands around programs too. In order: `code/run-start`; the program in the runtime, its calls through the dispatcher;
-the drain, so that nothing of the run lives on; `code/run-end`; only then the result. Contexts that sub-calls deferred
-ride on the outer result even when the program failed.
+stands around programs too. Contexts that sub-calls deferred ride on the outer result even when the program failed.
 
 What a `ToolResult` cannot say (the structured error, the list of calls, notes, usage) is left in `RunSlot`, which
 `CodeMode.run` puts into the context before it makes the outer call.
@@ -11,23 +9,17 @@ What a `ToolResult` cannot say (the structured error, the list of calls, notes, 
 
 from __future__ import annotations
 
-import hashlib
-import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
-
-import anyio
-from codemode_bridge._contract import ErrorKind
 
 from codemode._instructions import CODE_PARAMETERS, OUTPUT_SCHEMA, tool_description
-from codemode._spelling import visible_tools
+from codemode._program_run import ProgramRun, RunOutcome
 from codemode._text import failure_text, success_text
-from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, RunError, Usage
-from codemode_bridge._clock import PauseClock
-from codemode_bridge._dispatcher import CallRecord, Dispatcher
+from codemode_bridge import CodeRuntime, Limits
 from codemode_registry import (
+    RUN_CODE,
+    Approver,
     EventLog,
     JsonValue,
     Registry,
@@ -37,26 +29,13 @@ from codemode_registry import (
     ToolError,
 )
 
-__all__ = ["RUN_CODE", "RUN_SLOT", "RunCode", "RunOutcome", "RunSlot"]
-
-RUN_CODE = "run_code"
-"""The reserved name."""
+__all__ = ["RUN_APPROVER", "RUN_SLOT", "RunCode", "RunSlot"]
 
 _RUN_FAILED = "CODE_RUN_FAILED"
 _ERROR_PREFIX = len("Error: ")
 """What the pipeline puts in front of a failure's message; it counts against `text_chars`."""
 _REMEMBERED_TEXTS = 256
 """Rendered texts kept for the pipeline's renderer; each lives from the end of a body to the end of its call."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What one run left, beside the outer result."""
-
-    run_id: str
-    run: CodeRunResult
-    calls: tuple[CallRecord, ...]
-    usage: Usage
 
 
 class RunSlot:
@@ -73,11 +52,21 @@ class RunSlot:
 
 RUN_SLOT: ContextVar[RunSlot | None] = ContextVar("RUN_SLOT", default=None)
 
+RUN_APPROVER: ContextVar[Approver | None] = ContextVar("RUN_APPROVER", default=None)
+"""Who is asked about the calls of a program, where the outer call was made with an approver of its own."""
+
 
 class RunCode:
     """`run_code` of one CodeMode."""
 
-    def __init__(self, registry: Registry, runtime: CodeRuntime, limits: Limits, events: EventLog | None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        runtime: CodeRuntime,
+        limits: Limits,
+        events: EventLog | None,
+        approver: Approver | None,
+    ) -> None:
         """Make the tool.
 
         Args:
@@ -85,11 +74,13 @@ class RunCode:
             runtime: where programs run.
             limits: of a run that brings none of its own.
             events: a log of its own; None: the registry's.
+            approver: an approver of its own; None: the registry's.
         """
         self._registry = registry
         self._runtime = runtime
         self._limits = limits
         self._events = events
+        self._approver = approver
         self._texts: OrderedDict[int, tuple[object, Mapping[str, JsonValue], str]] = OrderedDict()
         self.tool = Tool(
             RUN_CODE,
@@ -100,20 +91,42 @@ class RunCode:
             render=self._render,
             present_call=_present,
         )
+        self.tool.ready()  # its schema is wanted before anything is opened
 
     async def _execute(self, arguments: Mapping[str, JsonValue], ctx: ToolContext) -> JsonValue:
-        code, description = str(arguments["code"]), str(arguments["description"])
         slot = RUN_SLOT.get()
         if slot is not None and (slot.call_id != ctx.call.call_id or ctx.call.parent is not None):
             slot = None
         limits = slot.limits if slot is not None else self._limits
-        outcome = await self._run(code, description, limits, ctx, slot)
-        run, calls = outcome.run, outcome.calls
-        if slot is not None:
-            slot.outcome = outcome
+        program = ProgramRun(
+            self._registry,
+            self._runtime,
+            call=ctx.call,
+            code=str(arguments["code"]),
+            description=str(arguments["description"]),
+            limits=limits,
+            events=self._events if self._events is not None else self._registry.events,
+            approver=RUN_APPROVER.get() or self._approver,
+        )
+        try:
+            await program.execute()
+        finally:
+            outcome = program.outcome
+            if slot is not None:
+                slot.outcome, slot.unavailable = outcome, program.unavailable
+            for context in program.contexts:
+                ctx.defer_context(context)
+            if program.concludes_turn:
+                ctx.conclude_turn()
+            if ctx.call.cancel.cancelled:
+                # The pipeline would say only that the call was aborted; this says what was done before.
+                raise ToolError(_failure(outcome, limits), code="ABORTED", name="AbortError")
+        return self._value(arguments, outcome, limits)
+
+    def _value(self, arguments: object, outcome: RunOutcome, limits: Limits) -> JsonValue:
+        run = outcome.run
         if run.error is not None:
-            text = failure_text(run.error, run.logs, calls, run.notes, limits.text_chars - _ERROR_PREFIX)
-            raise ToolError(text, code=_RUN_FAILED, name=_RUN_FAILED)
+            raise ToolError(_failure(outcome, limits), code=_RUN_FAILED, name=_RUN_FAILED)
         value: dict[str, JsonValue] = {"logs": list(run.logs)}
         if run.has_value:
             value["result"] = run.value
@@ -121,17 +134,14 @@ class RunCode:
             run.logs,
             has_value=run.has_value,
             value=run.value,
-            calls=calls,
+            calls=outcome.calls,
             notes=run.notes,
             limit=limits.text_chars,
         )
-        self._remember(arguments, value, text)
-        return value
-
-    def _remember(self, arguments: object, value: Mapping[str, JsonValue], text: str) -> None:
         self._texts[id(arguments)] = (arguments, value, text)
         while len(self._texts) > _REMEMBERED_TEXTS:
             self._texts.popitem(last=False)
+        return value
 
     def _render(self, arguments: object, value: JsonValue) -> str:
         """The text of a value: that of its run, unless a review put another value in its place."""
@@ -149,108 +159,13 @@ class RunCode:
             limit=self._limits.text_chars,
         )
 
-    async def _run(
-        self, code: str, description: str, limits: Limits, ctx: ToolContext, slot: RunSlot | None
-    ) -> RunOutcome:
-        """The run between its two events; whatever happens, `code/run-end` is written after the drain."""
-        call = ctx.call
-        run_id = uuid.uuid4().hex
-        events = self._events if self._events is not None else self._registry.events
-        tools = visible_tools([tool for tool in self._registry.tools(call.scope) if tool.full_name != RUN_CODE])
-        pause = PauseClock()
-        dispatcher = Dispatcher(
-            self._registry,
-            outer=call,
-            tools=tools,
-            max_calls=limits.max_calls,
-            max_parallel=limits.max_parallel,
-            events=events,
-            pause=pause,
-        )
-        start: dict[str, JsonValue] = {
-            "call_id": call.call_id,
-            "run_id": run_id,
-            "code_sha256": hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest(),
-            "description": description,
-            "tools": [tool.name for tool in tools],
-            "limits": asdict(limits),
-            "isolation": self._runtime.isolation,
-        }
-        run = CodeRunResult(error=RunError("abort", "the caller was cancelled"))
-        try:
-            run = await _append(events, "code/run-start", start) or await self._execute_program(
-                code, limits, dispatcher, pause, slot
-            )
-        finally:
-            # The caller may be cancelled: the record is written all the same, and nothing after it is awaited.
-            with anyio.CancelScope(shield=True):
-                usage = replace(run.usage or Usage(), calls=dispatcher.count)
-                broken = await _append(events, "code/run-end", _end(call.call_id, run_id, run, usage))
-        if broken is not None and run.error is None:
-            run = replace(broken, logs=run.logs)
-        for context in dispatcher.contexts:
-            ctx.defer_context(context)
-        if dispatcher.concludes_turn and run.error is None:
-            ctx.conclude_turn()
-        return RunOutcome(run_id=run_id, run=run, calls=dispatcher.records(), usage=usage)
 
-    async def _execute_program(
-        self, code: str, limits: Limits, dispatcher: Dispatcher, pause: PauseClock, slot: RunSlot | None
-    ) -> CodeRunResult:
-        """The program in the runtime, and the drain of its calls."""
-        size = len(code.encode("utf-8", "surrogatepass"))
-        if size > limits.source_bytes:
-            return _failed(
-                "syntax",
-                f"the program has {size} bytes and may have {limits.source_bytes}; load data through tools instead of "
-                "writing it into the program",
-            )
-        if dispatcher.cancel.cancelled:
-            return _failed("abort", dispatcher.cancel.reason or "cancelled")
-        request = CodeRunRequest(
-            program=code, bindings=dispatcher.bindings, limits=limits, cancel=dispatcher.cancel, pause=pause
-        )
-        async with dispatcher:
-            try:
-                run = await self._runtime.run(request)
-            except RuntimeUnavailableError as unavailable:
-                if slot is not None:
-                    slot.unavailable = unavailable
-                run = _failed("worker-exit", str(unavailable))
-            except Exception as failure:
-                run = _failed("worker-exit", f"the runtime failed: {type(failure).__name__}: {failure}")
-            finally:
-                dispatcher.close("the run is over")
-        if dispatcher.broken is not None:
-            return replace(run, value=None, has_value=False, error=RunError("abort", dispatcher.broken))
-        return run
-
-
-def _failed(kind: ErrorKind, message: str) -> CodeRunResult:
-    return CodeRunResult(error=RunError(kind, message))
-
-
-async def _append(events: EventLog | None, kind: str, data: dict[str, JsonValue]) -> CodeRunResult | None:
-    """Append an event; where that fails, the outcome that the run has because of it."""
-    if events is None:
-        return None
-    try:
-        await events.append(kind, data)
-    except Exception as failure:
-        return _failed("abort", f"the event log cannot be written ({type(failure).__name__}: {failure})")
-    return None
-
-
-def _end(call_id: str, run_id: str, run: CodeRunResult, usage: Usage) -> dict[str, JsonValue]:
-    data: dict[str, JsonValue] = {"call_id": call_id, "run_id": run_id, "status": "ok"}
-    if run.error is not None:
-        data["status"] = run.error.kind
-        error: dict[str, JsonValue] = {"kind": run.error.kind, "message": run.error.message}
-        if run.error.line is not None:
-            error["line"] = run.error.line
-        data["error"] = error
-    data["usage"] = asdict(usage)
-    return data
+def _failure(outcome: RunOutcome, limits: Limits) -> str:
+    run = outcome.run
+    error = run.error
+    if error is None:
+        return f"the run was cancelled when it had ended: {len(outcome.calls)} calls were made"
+    return failure_text(error, run.logs, outcome.calls, run.notes, limits.text_chars - _ERROR_PREFIX)
 
 
 def _present(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:

@@ -136,7 +136,7 @@ def _compact(value: JsonValue) -> str:
 
 def _failure_head(error: RunError) -> str:
     named = f"{error.type}: {error.message}" if error.type and error.message else error.type or error.message
-    where = error.traceback
+    where = error.traceback or ""
     if error.type:  # the traceback's own last line says what the first line says already
         frames, found, _ = where.rpartition(f"\n{error.type}")
         where = frames if found else "" if where.startswith(error.type) else where

@@ -1,0 +1,212 @@
+"""One run of one program, inside the body of its outer call.
+
+In order: `code/run-start`; the program in the runtime, its calls through the dispatcher; the drain, so that nothing of
+the run lives on; `code/run-end`. Whatever happens on the way, the end is written and an outcome is there.
+
+Cancellation comes in two ways. A signal (the caller's, the CodeMode's closing) reaches the runtime as the request's
+`cancel`. A cancelled scope around us (the caller's task, a wrapper's time-out) must not tear the run apart either, or
+printed lines and records would be lost: the run is shielded, a watcher turns the cancellation into the same signal, and
+the runtime has a bounded time to end by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import asdict, dataclass, replace
+
+import anyio
+
+from codemode._spelling import visible_tools
+from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, PauseClock, RunError, Usage
+from codemode_bridge._contract import ErrorKind
+from codemode_bridge._dispatcher import CallRecord, Dispatcher
+from codemode_registry import Approver, EventLog, JsonValue, Registry, RuntimeUnavailableError, ToolCall
+
+__all__ = ["ProgramRun", "RunOutcome"]
+
+_GRACE = 2.0
+"""Seconds beyond the registry's `drain_seconds` that a cancelled runtime may take to end; ours takes milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What one run left, beside the outer result."""
+
+    run_id: str
+    run: CodeRunResult
+    calls: tuple[CallRecord, ...]
+    usage: Usage
+
+
+class ProgramRun:
+    """One run: make it, await `execute` once, read `outcome`, whether it returned or was cancelled."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        runtime: CodeRuntime,
+        *,
+        call: ToolCall,
+        code: str,
+        description: str,
+        limits: Limits,
+        events: EventLog | None,
+        approver: Approver | None,
+    ) -> None:
+        """Prepare a run.
+
+        Args:
+            registry: whose tools the program sees.
+            runtime: where it runs.
+            call: the outer call.
+            code: the program.
+            description: what it does.
+            limits: of this run.
+            events: where its events go; None: nowhere.
+            approver: who is asked about its calls; None: the registry's.
+        """
+        self._runtime = runtime
+        self._call = call
+        self._code = code
+        self._description = description
+        self._limits = limits
+        self._events = events
+        self._grace = registry.drain_seconds + _GRACE
+        self._run_id = uuid.uuid4().hex
+        self._tools = visible_tools(registry.tools(call.scope))
+        self._pause = PauseClock()
+        self._dispatcher = Dispatcher(
+            registry,
+            outer=call,
+            tools=self._tools,
+            max_calls=limits.max_calls,
+            max_parallel=limits.max_parallel,
+            events=events,
+            approver=approver,
+            pause=self._pause,
+        )
+        self._result = CodeRunResult(error=RunError("abort", "the run was cancelled"))
+        self.unavailable: RuntimeUnavailableError | None = None
+        """Why there was no child for it."""
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """What the run left; complete once `execute` is over."""
+        usage = replace(self._result.usage or Usage(), calls=self._dispatcher.count)
+        return RunOutcome(self._run_id, self._result, self._dispatcher.records(), usage)
+
+    @property
+    def contexts(self) -> list[JsonValue]:
+        """What its calls deferred to the outer result, in order."""
+        return self._dispatcher.contexts
+
+    @property
+    def concludes_turn(self) -> bool:
+        """Whether a call that succeeded asked to end the turn, and the run succeeded too."""
+        return self._dispatcher.concludes_turn and self._result.error is None
+
+    async def execute(self) -> None:
+        """Run the program from its first event to its last.
+
+        Cancellation: the program and its tools are stopped and the records written; what is done stays in `outcome`.
+        The cancellation itself is left to the caller's next checkpoint.
+        """
+        over = anyio.Event()
+        shield = anyio.CancelScope(shield=True)
+
+        async def watch() -> None:
+            try:
+                await over.wait()
+            except BaseException:
+                self._dispatcher.cancel.cancel("the caller was cancelled")
+                shield.deadline = anyio.current_time() + self._grace
+                raise
+
+        async with anyio.create_task_group() as watching:
+            watching.start_soon(watch)
+            with shield:
+                await self._recorded()
+            with anyio.CancelScope(shield=True):
+                broken = await self._append("code/run-end", self._end())
+            over.set()
+        if broken is not None and self._result.error is None:
+            self._result = replace(broken, logs=self._result.logs)
+
+    async def _recorded(self) -> None:
+        broken = await self._append("code/run-start", self._start())
+        self._result = broken if broken is not None else await self._program()
+
+    async def _program(self) -> CodeRunResult:
+        """The program in the runtime, and the drain of its calls."""
+        limits, dispatcher = self._limits, self._dispatcher
+        size = len(self._code.encode("utf-8", "surrogatepass"))
+        if size > limits.source_bytes:
+            return _failed(
+                "syntax",
+                f"the program has {size} bytes and may have {limits.source_bytes}; load data through tools instead of "
+                "writing it into the program",
+            )
+        if dispatcher.cancel.cancelled:
+            return _failed("abort", dispatcher.cancel.reason or "cancelled")
+        request = CodeRunRequest(
+            program=self._code,
+            bindings=dispatcher.bindings,
+            limits=limits,
+            cancel=dispatcher.cancel,
+            pause=self._pause,
+        )
+        async with dispatcher:
+            try:
+                run = await self._runtime.run(request)
+            except RuntimeUnavailableError as unavailable:
+                self.unavailable = unavailable
+                run = _failed("worker-exit", str(unavailable))
+            except Exception as failure:
+                run = _failed("worker-exit", f"the runtime failed: {type(failure).__name__}: {failure}")
+            finally:
+                reason = dispatcher.cancel.reason
+                dispatcher.close("the run is over")
+        if reason is not None:
+            # The calls of a cancelled run fail at the same moment; what the program made of that does not count.
+            run = CodeRunResult(error=RunError("abort", reason), logs=run.logs, notes=run.notes, usage=run.usage)
+        if dispatcher.broken is not None:
+            return replace(run, value=None, has_value=False, error=RunError("abort", dispatcher.broken))
+        return run
+
+    async def _append(self, kind: str, data: dict[str, JsonValue]) -> CodeRunResult | None:
+        """Append an event; where that fails, the outcome that the run has because of it."""
+        if self._events is None:
+            return None
+        try:
+            await self._events.append(kind, data)
+        except Exception as failure:
+            return _failed("abort", f"the event log cannot be written ({type(failure).__name__}: {failure})")
+        return None
+
+    def _start(self) -> dict[str, JsonValue]:
+        return {
+            "call_id": self._call.call_id,
+            "run_id": self._run_id,
+            "code_sha256": hashlib.sha256(self._code.encode("utf-8", "surrogatepass")).hexdigest(),
+            "description": self._description,
+            "tools": [tool.name for tool in self._tools],
+            "limits": asdict(self._limits),
+            "isolation": self._runtime.isolation,
+        }
+
+    def _end(self) -> dict[str, JsonValue]:
+        error = self._result.error
+        data: dict[str, JsonValue] = {"call_id": self._call.call_id, "run_id": self._run_id, "status": "ok"}
+        if error is not None:
+            told: dict[str, JsonValue] = {"kind": error.kind, "message": error.message}
+            if error.line is not None:
+                told["line"] = error.line
+            data["status"] = error.kind
+            data["error"] = told
+        data["usage"] = asdict(self.outcome.usage)
+        return data
+
+
+def _failed(kind: ErrorKind, message: str) -> CodeRunResult:
+    return CodeRunResult(error=RunError(kind, message))
