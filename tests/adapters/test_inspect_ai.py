@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,19 @@ from codemode import CodeMode, Registry
 from codemode.adapters import from_inspect_ai, to_inspect_ai
 from tests.adapters.conftest import RUN, Asked
 
-# Inspect's own use of its libraries is not ours to mend: a deprecation inside it must not fail our test.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# Inspect's own use of its libraries is not ours to mend: neither a deprecation inside it nor a stream that it leaves
+# open may fail a test of ours.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def what_inspect_leaves_is_collected_here() -> Iterator[None]:
+    """Not in whatever test comes next."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
