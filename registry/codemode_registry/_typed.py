@@ -24,7 +24,8 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, cast
 
 import pydantic
@@ -82,7 +83,8 @@ class TypedBody:
     context: str | None
     returns: TypeAdapter[Any]
     is_async: bool
-    positional_context: bool = field(default=False)
+    returns_open: bool = True
+    """Some part of the result has no type of its own."""
 
     def convert(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
         """(the function's arguments, what is wrong with them). The schema has accepted the arguments already."""
@@ -131,15 +133,45 @@ class TypedBody:
         if type(value) in (str, int, bool, type(None)):
             return value
         try:
-            return self.returns.dump_python(value, mode="json", by_alias=True, warnings=False)
+            dumped = self.returns.dump_python(value, mode="json", by_alias=True, warnings=False)
+            lost = self.returns_open and _any_leaf(dumped, _is_null) and self._lost_number(value)
         except (PydanticSerializationError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise OutputError(f"{error}") from error
+        if lost:
+            raise OutputError("it holds NaN or an infinity, which are not JSON")
+        return dumped
+
+    def _lost_number(self, value: object) -> bool:
+        """Whether a null of the JSON form was a NaN or an infinity: pydantic writes those as null where a type is open."""
+        return _any_leaf(self.returns.dump_python(value, by_alias=True, warnings=False), _is_lost)
 
     def __call__(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         converted, problems = self.convert(arguments)
         if problems:
             raise ValueError("; ".join(map(str, problems)))
         return self.call(converted, context)
+
+
+def _is_null(leaf: object) -> bool:
+    return leaf is None
+
+
+def _is_lost(leaf: object) -> bool:
+    return isinstance(leaf, float) and not isfinite(leaf)
+
+
+def _any_leaf(value: Any, test: Callable[[object], bool]) -> bool:
+    """Whether some leaf of nested containers passes the test."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Mapping):
+            stack.extend(item.values())
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            stack.extend(item)
+        elif test(item):
+            return True
+    return False
 
 
 def _problems(name: str, error: pydantic.ValidationError) -> list[Violation]:
@@ -181,6 +213,7 @@ def function_tool(
     body = _body(function, signature, hints, described, what)
     parameters = _parameters_schema(body, what)
     output = None if signature.return_annotation is inspect.Signature.empty else _output_schema(body.returns, what)
+    body.returns_open = output is None or _lets_json_through(output, output.get("$defs", {}), frozenset())
     return Tool(
         name,
         description if description is not None else summary,
