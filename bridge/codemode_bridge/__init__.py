@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codemode_bridge._clock import PauseClock
+    from codemode_bridge._dispatcher import CallRecord, Dispatcher, VisibleTool
     from codemode_bridge._limits import Limits
     from codemode_bridge._process_runtime import ProcessRuntime
     from codemode_bridge._self_check import SelfCheckFailed, runtime_self_check
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Binding",
     "BindingError",
+    "CallRecord",
     "CodeRunRequest",
     "CodeRunResult",
     "CodeRuntime",
+    "Dispatcher",
     "ErrorKind",
     "LayerReport",
     "Limits",
@@ -42,6 +45,7 @@ __all__ = [
     "RunError",
     "SelfCheckFailed",
     "Usage",
+    "VisibleTool",
     "WallPause",
     "run_unrestricted",
     "runtime_self_check",
@@ -49,6 +53,7 @@ __all__ = [
 
 _HOMES = {
     "_clock": "PauseClock",
+    "_dispatcher": "CallRecord Dispatcher VisibleTool",
     "_limits": "Limits",
     "_process_runtime": "ProcessRuntime",
     "_self_check": "SelfCheckFailed runtime_self_check",

@@ -17,6 +17,7 @@ from typing import NoReturn, cast
 from codemode_guest import _limits, _program
 from codemode_guest._channel import ChannelClosed, GuestChannel
 from codemode_guest._loop import GuestLoop
+from codemode_guest._rehearsal import rehearse
 from codemode_guest._seal import ChildSeal
 from codemode_guest._syscalls import BRIDGE_FD
 from codemode_guest._unrestricted import run_unrestricted
@@ -45,6 +46,7 @@ class Nursery:
             os.closerange(BRIDGE_FD + 1, BRIDGE_FD + 64)
             channel = GuestChannel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=BRIDGE_FD))
             loop = GuestLoop(channel, BRIDGE_FD)
+            rehearse(loop)
             if self._seal is not None:
                 code = EXIT_SEAL
                 self._seal.apply()

@@ -27,6 +27,7 @@ from typing import NoReturn
 
 from codemode_guest import _limits, _seal
 from codemode_guest._child import Nursery
+from codemode_guest._rehearsal import rehearse_apart
 from codemode_guest._seal_proof import prove
 from codemode_guest._syscalls import BRIDGE_FD
 
@@ -47,6 +48,7 @@ class Zygote:
         self._host = os.getppid()
         self._children: dict[int, int] = {}  # The host's number to the process id.
         self._dying: set[int] = set()
+        rehearse_apart()
         system = _seal.kernel()
         address_space = _limits.address_space()
         self._layers = _seal.seal_zygote(system)
