@@ -21,7 +21,6 @@ import asyncio
 import collections
 import datetime
 import decimal
-import inspect
 import json
 import math
 import sys
@@ -41,6 +40,8 @@ MAX_DEPTH = 500
 CONVERTED = "converted "
 """How a note about a conversion begins; other notes are advice to whoever wrote the program."""
 
+_WALK_FRAMES = 4
+"""Python frames that the walk takes a level."""
 _MAX_PROBLEMS = 10
 _MAX_NOTES = 20
 
@@ -146,12 +147,20 @@ def _is_plain(value: object, depth: int) -> bool:
         return True
     if not kinds <= _PLAIN:
         return False
-    return all(type(item) in _SCALARS or _is_plain(item, depth + 1) for item in items)
+    for item in items:  # noqa: SIM110 - a loop, not `all(...)`: one frame a level
+        if type(item) not in _SCALARS and not _is_plain(item, depth + 1):
+            return False
+    return True
 
 
 def _rebuilt(value: object, root: str) -> tuple[object, list[str]]:
     walk = _Walk(root)
-    result = walk.value(value, (), 0)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + _WALK_FRAMES * MAX_DEPTH)
+    try:
+        result = walk.value(value, (), 0)
+    finally:
+        sys.setrecursionlimit(limit)
     if walk.problems:
         shown = walk.problems[:_MAX_PROBLEMS]
         if walk.count > len(shown):
@@ -219,8 +228,7 @@ class _Walk:
         fields = dialect.dataclass_fields(value)
         if fields is not None:
             self._note(path, kind, "object")
-            found = {name: object.__getattribute__(value, name) for name in fields}
-            return self._object(found, path, depth, identity=id(value))
+            return self._object(fields, path, depth, identity=id(value))
         return self._subclass(value, path, depth)
 
     def _subclass(self, value: Any, path: _Path, depth: int) -> object:
@@ -362,11 +370,12 @@ def _a(value: object) -> str:
     """What a value is, in words."""
     if isinstance(value, UnawaitedCall):
         return f"{value!r}"
-    if inspect.iscoroutine(value):
+    if isinstance(value, types.CoroutineType):
+        value.close()  # nobody can await it any more, and Python need not say so as well
         return f"a coroutine ({value.__name__})"
     if isinstance(value, type):
         return f"the class {_name(value)}"
-    name = _name(type(value))
+    name = dialect.describe_type(value)
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 

@@ -16,9 +16,10 @@ from typing import Protocol
 
 from codemode_guest import dialect
 from codemode_guest._calls import Calls, ToolCallError
+from codemode_guest._forgotten import Forgotten
 from codemode_guest._json import NotJson, encode_completion
 from codemode_guest._output import Output
-from codemode_guest._report import error_of, refusal_error, unawaited_notes
+from codemode_guest._report import error_of, refusal_error
 from codemode_guest._tools import make_tools
 
 __all__ = ["run_program"]
@@ -69,12 +70,13 @@ async def _execute(
 ) -> None:
     output = Output(channel)
     names = dialect.make_globals(program, tools=make_tools(specs, calls), tool_call_error=ToolCallError, stdout=output)
-    try:
-        has_value, value = await dialect.start(program, names)
-    except BaseException as error:
-        _done(channel, error=error_of(error, program, calls.unawaited.values()))
-        return
-    forgotten = unawaited_notes(calls.unawaited.values())
+    with Forgotten(calls) as forgetful:
+        try:
+            has_value, value = await dialect.start(program, names)
+        except BaseException as error:
+            _done(channel, error=error_of(error, program, forgetful.told(names, error)))
+            return
+        forgotten = forgetful.told(names)
     try:
         text, conversions = encode_completion(value) if has_value else (b"null", [])
     except NotJson as refused:
@@ -90,7 +92,7 @@ async def _execute(
 
 
 def _specs(listed: object) -> list[Mapping[str, object]]:
-    return [spec for spec in listed if isinstance(spec, dict)] if isinstance(listed, list) else []
+    return [spec for spec in listed if isinstance(spec, dict)] if isinstance(listed, (list, tuple)) else []
 
 
 def _plain_error(kind: str, message: str) -> dict[str, object]:

@@ -10,18 +10,13 @@
 
 from __future__ import annotations
 
-import builtins
-import difflib
-import re
-import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from types import CodeType, FrameType, TracebackType
+from collections.abc import Sequence
 
 from codemode_guest import dialect
+from codemode_guest._frames import columns, program_frames
+from codemode_guest._hints import hint
 
-__all__ = ["Unawaited", "error_of", "refusal_error", "unawaited_notes"]
-
-Unawaited = Iterable[tuple[str, int | None]]
+__all__ = ["error_of", "refusal_error"]
 
 _MAX_MESSAGE = 20_000
 """Characters of an exception's own text that are kept."""
@@ -29,23 +24,24 @@ _MAX_LINE = 400
 """Characters of one quoted line."""
 _MAX_FRAMES = 20
 _MAX_CAUSES = 5
-_MAX_UNAWAITED = 10
 
 
-def error_of(error: BaseException, program: dialect.Program, unawaited: Unawaited) -> dict[str, object]:
+def error_of(error: BaseException, program: dialect.Program, forgotten: Sequence[str]) -> dict[str, object]:
     """Describe an exception that a program let escape.
 
     Args:
         error: the exception.
         program: the compiled program, for its lines.
-        unawaited: calls that were made but never awaited.
+        forgotten: what was called but never awaited, a sentence each.
 
     Returns:
         The `error` object of the `done` frame, kind `exception`.
     """
-    frames = _program_frames(error.__traceback__)
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
+        error = error.__cause__  # a coroutine cannot raise StopIteration, so Python wrapped what the program raised
+    frames = program_frames(error.__traceback__)
     message = _message(error)
-    hints = [hint for hint in (_hint(error, frames), *unawaited_notes(unawaited)) if hint and hint not in message]
+    hints = [found for found in (hint(error, frames, program), *forgotten) if found and found not in message]
     return {
         "kind": "exception",
         "type": _type_name(error),
@@ -73,32 +69,6 @@ def refusal_error(refused: dialect.ProgramRefused, lines: Sequence[str]) -> dict
     }
 
 
-def unawaited_notes(unawaited: Unawaited) -> list[str]:
-    """One line for each call that was made but never awaited."""
-    listed = list(unawaited)
-    notes = [
-        f"{shown}(...){'' if line is None else f' on line {line}'} was never awaited, so it did not run: "
-        f"write `await {shown}(...)`"
-        for shown, line in listed[:_MAX_UNAWAITED]
-    ]
-    if len(listed) > _MAX_UNAWAITED:
-        notes.append(f"{len(listed) - _MAX_UNAWAITED} more calls were never awaited")
-    return notes
-
-
-_Frame = tuple[FrameType, int, int]
-"""A frame of the program, its line, and the index of its instruction."""
-
-
-def _program_frames(trace: TracebackType | None) -> list[_Frame]:
-    frames: list[_Frame] = []
-    while trace is not None:
-        if dialect.is_program_frame(trace.tb_frame.f_code.co_filename):
-            frames.append((trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
-        trace = trace.tb_next
-    return frames
-
-
 def _type_name(error: BaseException) -> str:
     return str(type.__dict__["__name__"].__get__(type(error)))
 
@@ -108,8 +78,6 @@ def _message(error: BaseException) -> str:
         text = str(error)
     except BaseException as failed:
         return f"(its text cannot be made: __str__ raised {_type_name(failed)})"
-    if isinstance(error, SystemExit):
-        text = f"{text}\nto end a program, use `return`".lstrip("\n")
     return _cut(text, _MAX_MESSAGE)
 
 
@@ -141,7 +109,7 @@ def _traceback(error: BaseException, lines: Sequence[str]) -> str:
 
 
 def _one(error: BaseException, lines: Sequence[str]) -> list[str]:
-    frames = _program_frames(error.__traceback__)
+    frames = program_frames(error.__traceback__)
     told: list[str] = []
     for position, (frame, line, instruction) in enumerate(frames):
         if position >= _MAX_FRAMES // 2 and len(frames) - position > _MAX_FRAMES // 2:
@@ -150,7 +118,7 @@ def _one(error: BaseException, lines: Sequence[str]) -> list[str]:
             continue
         name = frame.f_code.co_name
         told.append(f"line {line}" + ("" if name == dialect.BODY_NAME else f", in {name}"))
-        start, end = _columns(frame.f_code, instruction, line, lines)
+        start, end = columns(frame.f_code, instruction, line, lines)
         told.extend(_quote(lines, line, start, end))
     message = _cut(_message(error), 2_000)
     told.append(f"{_type_name(error)}: {message}" if message else _type_name(error))
@@ -159,22 +127,6 @@ def _one(error: BaseException, lines: Sequence[str]) -> list[str]:
         for inner in error.exceptions[:5]:
             told.extend("  | " + text for part in _one(inner, lines) for text in part.split("\n"))
     return told
-
-
-def _columns(code: CodeType, instruction: int, line: int, lines: Sequence[str]) -> tuple[int | None, int | None]:
-    """First and last column (1-based, end exclusive) of what ran, or None where Python does not know."""
-    positions = list(code.co_positions())
-    index = instruction // 2
-    if not 0 <= index < len(positions) or not 1 <= line <= len(lines):
-        return None, None
-    first, last, start, end = positions[index]
-    if first != line or start is None:
-        return None, None
-    text = lines[line - 1].encode("utf-8", "surrogatepass")
-    begin = len(text[:start].decode("utf-8", "replace")) + 1
-    if last != line or end is None:
-        return begin, None
-    return begin, len(text[:end].decode("utf-8", "replace")) + 1
 
 
 def _quote(lines: Sequence[str], line: int, start: int | None, end: int | None) -> list[str]:
@@ -190,89 +142,3 @@ def _quote(lines: Sequence[str], line: int, start: int | None, end: int | None) 
         if (start - 1 - indent, width) != (0, len(shown)):
             told.append("    " + " " * (start - 1 - indent) + "^" * width)
     return told
-
-
-_SUBSCRIPT = re.compile(r"([^\W\d]\w*)\[")
-
-
-def _hint(error: BaseException, frames: Sequence[_Frame]) -> str | None:
-    """One line that saves a turn, or None."""
-    if isinstance(error, AttributeError):
-        return _attribute_hint(error)
-    if isinstance(error, KeyError):
-        return _key_hint(error, frames)
-    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
-        return _name_hint(error, frames)
-    if isinstance(error, TypeError) and "JSON object must be str" in str(error):
-        return "results of tools are values already, as their schema says; json.loads is not needed"
-    return None
-
-
-def _attribute_hint(error: AttributeError) -> str | None:
-    name = getattr(error, "name", None)
-    owner = getattr(error, "obj", None)
-    if not isinstance(name, str):
-        found = re.search(r"no attribute '(\w+)'", str(error))
-        name = found[1] if found else None
-    if name is None:
-        return None
-    if type(owner) is dict:
-        if name in owner:
-            return f'use value["{name}"]: objects in results are dicts'
-        return f"it is a dict with the keys {_names(owner)}" if owner else None
-    if type(owner) is list and (name in dir(dict)):
-        first = f" of objects with the keys {_names(owner[0])}" if owner and type(owner[0]) is dict else ""
-        return f"it is a list of {len(owner)}{first}, not a dict"
-    return None
-
-
-def _key_hint(error: KeyError, frames: Sequence[_Frame]) -> str | None:
-    """The keys of the dict, where the failing line names one that lacks this key."""
-    if not frames or not error.args:
-        return None
-    frame = frames[-1][0]
-    key = error.args[0]
-    places: dict[str, object] = {**frame.f_globals, **frame.f_locals}
-    mapping = _lacking(places, key)
-    if mapping is None:
-        return None
-    near = difflib.get_close_matches(str(key), [str(name) for name in mapping], n=1)
-    did = f"did you mean {near[0]!r}? " if near else ""
-    return f"{did}the keys are {_names(mapping)}"
-
-
-def _lacking(places: Mapping[str, object], key: object) -> Mapping[object, object] | None:
-    """The one dict in sight that could have been asked for `key`; None when there are several."""
-    found = [value for value in places.values() if type(value) is dict and value and key not in value]
-    found = [value for value in found if "__builtins__" not in value]
-    return found[0] if len({id(value) for value in found}) == 1 else None
-
-
-def _name_hint(error: NameError, frames: Sequence[_Frame]) -> str | None:
-    name = getattr(error, "name", None)
-    if not isinstance(name, str):
-        found = re.search(r"name '(\w+)'", str(error))
-        name = found[1] if found else None
-    if name is None or not frames:
-        return None
-    frame = frames[-1][0]
-    tools = frame.f_globals.get("tools")
-    if tools is not None and hasattr(type(tools), "__contains__") and name in tools:  # type: ignore[operator]
-        return f"tools are called as `await tools.{name}(...)`"
-    own = [known for known in (*frame.f_locals, *frame.f_globals) if known.isidentifier()]
-    near = difflib.get_close_matches(name, {*own, *dir(builtins)} - {name}, n=1, cutoff=0.75)
-    if near and f"{near[0]!r}" not in str(error):
-        return f"did you mean {near[0]!r}?"
-    if name[:1].isupper():
-        return "the types of the stubs are for reading only; pass plain dicts and lists"
-    return "a program has `tools`, `ToolCallError`, the built-ins and what it imports; tools are `tools.<name>(...)`"
-
-
-def _names(mapping: Mapping[object, object]) -> str:
-    names = [repr(name) for name in list(mapping)[:12]]
-    return ", ".join(names) + (f" and {len(mapping) - 12} more" if len(mapping) > 12 else "")
-
-
-def internal_error(error: BaseException) -> str:
-    """The last line of an error that is ours, without paths."""
-    return _cut("".join(traceback.format_exception_only(error)).strip(), 500)

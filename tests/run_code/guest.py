@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,7 +64,10 @@ class FakeChannel:
         self.send_raw(json.dumps({"type": kind, **fields}, allow_nan=False).encode())
 
     def send_raw(self, json_text: bytes) -> None:
+        digits = sys.get_int_max_str_digits()
+        sys.set_int_max_str_digits(0)
         frame = json.loads(json_text.decode("utf-8"))
+        sys.set_int_max_str_digits(digits)
         self.driven.frames.append(frame)
         if frame["type"] == "call":
             asyncio.get_running_loop().call_soon(self._answer, frame)

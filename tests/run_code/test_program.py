@@ -331,7 +331,7 @@ class TestReport:
     def test_any_exception_is_an_exception_with_type_and_line(self, name: str) -> None:
         error = drive(f"x = 1\nraise {name}('bye')").error
         assert (error["kind"], error["line"]) == ("exception", 2)
-        assert error["type"] == name or name == "StopIteration"
+        assert error["type"] == name
 
     def test_a_giant_message_is_cut_and_says_so(self) -> None:
         error = drive("raise ValueError('x' * 5_000_000)").error
@@ -360,7 +360,7 @@ class TestReport:
         assert "^" in error["traceback"]
 
     def test_all_refusals_come_at_once(self) -> None:
-        run = drive("import os\nx = 1\neval('1')", {"a": lambda args: 1})
+        run = drive("import subprocess\nx = 1\neval('1')", {"a": lambda args: 1})
         assert run.error["kind"] == "syntax"
         assert "line 1" in run.error["message"]
         assert "line 3" in run.error["message"]
@@ -370,7 +370,7 @@ class TestReport:
         run = drive("print(1)\nreturn 2", check_only=True)
         assert run.frames == [run.done]
         assert run.done["refusals"] == []
-        assert drive("import os", check_only=True).done["refusals"][0][0] == 1
+        assert drive("import subprocess", check_only=True).done["refusals"][0][0] == 1
 
 
 class TestHints:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from codemode._text import NO_OUTPUT, failure_text, fit, success_text, value_text
 from codemode import CallRecord, RunError
+from codemode._text import NO_OUTPUT, failure_text, fit, success_text, value_text
 
 BIG = 1_000_000
 
