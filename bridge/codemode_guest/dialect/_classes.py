@@ -88,9 +88,7 @@ def _plain_class(name: str, bases: tuple[Any, ...], originals: tuple[Any, ...], 
     if _typing.is_protocol(originals) or any(type(base) is _typing.ProtocolType for base in kept):
         metaclass = _typing.ProtocolType
         namespace["_is_protocol_"] = _typing.is_protocol(originals)
-    elif kept and any(type(base) is _typing.AbstractType for base in kept):
-        metaclass = _typing.AbstractType
-    elif _typing.is_abstract(originals):
+    elif (kept and any(type(base) is _typing.AbstractType for base in kept)) or _typing.is_abstract(originals):
         metaclass = _typing.AbstractType
     if _typing.is_generic(originals) or any("__class_getitem__" in base.__dict__ for base in kept):
         namespace["__class_getitem__"] = classmethod(_typing.parametrised)

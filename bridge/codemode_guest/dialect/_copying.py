@@ -93,7 +93,9 @@ def _container(value: Any, kind: type, memo: dict[int, Any]) -> Any:
         made = memo[id(value)] = collections.deque(maxlen=value.maxlen)
         made.extend(_deep(item, memo) for item in value)
     elif issubclass(kind, dict):
-        made = memo[id(value)] = collections.defaultdict(value.default_factory) if kind is collections.defaultdict else kind()
+        made = memo[id(value)] = (
+            collections.defaultdict(value.default_factory) if kind is collections.defaultdict else kind()
+        )
         for key, item in value.items():
             made[_deep(key, memo)] = _deep(item, memo)
     elif kind is collections.ChainMap:

@@ -14,6 +14,7 @@ import keyword
 import operator
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -219,7 +220,8 @@ def _add_init(cls: Any, fields: list[Field], options: _Options) -> None:
         if each.has_default:
             seen_default = each
         elif seen_default is not None:
-            raise TypeError(f"non-default argument {each.name!r} follows default argument {seen_default.name!r}")
+            named = f" {seen_default.name!r}" if sys.version_info >= (3, 12) else ""
+            raise TypeError(f"non-default argument {each.name!r} follows default argument{named}")
     post = any("__post_init__" in each.__dict__ for each in mro(cls))
     shape = (
         tuple((each.name, each.default_factory is not MISSING) for each in positional),

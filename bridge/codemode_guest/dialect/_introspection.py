@@ -5,8 +5,8 @@ from __future__ import annotations
 from ._dataclasses import fields_of
 from ._enums import enum_value
 from ._facade import FACADES
-from ._names import PROGRAM_FILENAME
 from ._namedtuples import named_tuple_fields as _fields_of_tuple
+from ._names import PROGRAM_FILENAME
 from ._types_seen import OpaqueType, opaque_name
 from ._user_types import instance_dict, is_user_class, is_user_instance
 

@@ -107,9 +107,7 @@ class PatternCompiler:
 
     def _mapping(self, pattern: ast.MatchMapping, subject: ast.expr) -> list[ast.expr]:
         keys = ast.Tuple([self._transformer.visit(key) for key in pattern.keys], ast.Load())
-        test, found = self._looked(
-            hook("<match-mapping>", subject, keys, ast.Constant(pattern.rest is not None))
-        )
+        test, found = self._looked(hook("<match-mapping>", subject, keys, ast.Constant(pattern.rest is not None)))
         inner = list(enumerate(pattern.patterns))
         if pattern.rest is not None:
             inner.append((len(inner), at(ast.MatchAs(None, pattern.rest), pattern)))

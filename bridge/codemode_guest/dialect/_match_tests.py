@@ -9,6 +9,7 @@ Source: the language reference, "The match statement"; CPython `Python/ceval.c` 
 from __future__ import annotations
 
 import collections.abc
+import sys
 from typing import Any, Final
 
 from ._guards import guarded_getattr
@@ -16,6 +17,7 @@ from ._names import is_dunder
 from ._user_types import is_class
 
 _MISSING: Final = object()
+_SAYS_CLASS: Final = sys.version_info >= (3, 12)
 _SELF_MATCHING: Final = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 
 
@@ -66,9 +68,10 @@ def match_mapping(subject: Any, keys: tuple[Any, ...], rest: bool) -> list[Any] 
 
 def match_class(subject: Any, cls: Any, positional: int, names: tuple[str, ...]) -> list[Any] | None:
     """The attributes that the sub-patterns get."""
-    if not is_class(cls):
-        if not hasattr(type(cls), "__instancecheck__"):
-            raise TypeError("called match pattern must be a class")
+    if not is_class(cls) and not any("__instancecheck__" in each.__dict__ for each in type(cls).__mro__):
+        raise TypeError(
+            "called match pattern must be a class" if _SAYS_CLASS else "called match pattern must be a type"
+        )
     if not isinstance(subject, cls):
         return None
     found: list[Any] = []
@@ -103,5 +106,3 @@ def _positional_names(cls: Any, count: int, names: tuple[str, ...]) -> tuple[str
         if name in names:
             raise TypeError(f"{cls.__name__}() got multiple sub-patterns for attribute '{name}'")
     return given[:count]
-
-

@@ -56,7 +56,7 @@ def named_tuple(
     if isinstance(field_names, str):
         field_names = field_names.replace(",", " ").split()
     names = [_plain(name if type(name) is str else str(name)) for name in field_names]
-    made = collections.namedtuple(_plain(typename), names, rename=bool(rename), defaults=defaults, module="__main__")  # type: ignore[misc]  # noqa: PYI024
+    made = collections.namedtuple(_plain(typename), names, rename=bool(rename), defaults=defaults, module="__main__")  # type: ignore[misc]
     _register(made, ())
     return made
 
@@ -89,7 +89,7 @@ def make_named_tuple(name: str, namespace: dict[str, Any], annotations: dict[str
             defaults.append(namespace[field])
         elif defaults:
             raise TypeError(f"non-default namedtuple field {field} cannot follow default field")
-    made = collections.namedtuple(_plain(name), fields, defaults=defaults, module="__main__")  # type: ignore[misc]  # noqa: PYI024
+    made = collections.namedtuple(_plain(name), fields, defaults=defaults, module="__main__")  # type: ignore[misc]
     own: list[str] = []
     for key, value in namespace.items():
         if key in ("__init__", "__slots__"):

@@ -87,9 +87,7 @@ _FROZENSET = words("copy difference intersection isdisjoint issubset issuperset 
 _SET = _FROZENSET | words(
     "add clear difference_update discard intersection_update pop remove symmetric_difference_update update"
 )
-_DATE = words(
-    """day month year ctime isocalendar isoformat isoweekday replace strftime timetuple toordinal weekday"""
-)
+_DATE = words("""day month year ctime isocalendar isoformat isoweekday replace strftime timetuple toordinal weekday""")
 _TIME = words("dst fold hour isoformat microsecond minute replace second strftime tzinfo tzname utcoffset")
 _HASH = words("block_size copy digest digest_size hexdigest name update")
 _LOCK = words("acquire release locked")
@@ -151,15 +149,15 @@ POLICY: Final[dict[type, frozenset[str]]] = {
         is_finite is_infinite is_nan is_zero ln log10 max min minus multiply normalize plus power quantize remainder
         sqrt subtract to_eng_string to_integral_value to_sci_string"""
     ),
-    fractions.Fraction: words("numerator denominator limit_denominator as_integer_ratio conjugate real imag is_integer"),
+    fractions.Fraction: words(
+        "numerator denominator limit_denominator as_integer_ratio conjugate real imag is_integer"
+    ),
     statistics.NormalDist: words("mean median mode stdev variance cdf inv_cdf overlap pdf quantiles samples zscore"),
     uuid.UUID: words(
         """bytes bytes_le clock_seq clock_seq_hi_variant clock_seq_low fields hex int node time time_hi_version time_low
         time_mid urn variant version is_safe"""
     ),
-    re.Pattern: words(
-        "findall finditer flags fullmatch groupindex groups match pattern search split sub subn"
-    ),
+    re.Pattern: words("findall finditer flags fullmatch groupindex groups match pattern search split sub subn"),
     re.Match: words("end endpos expand group groupdict groups lastgroup lastindex pos re regs span start string"),
     GENERATOR: words("send throw close"),
     ASYNC_GENERATOR: words("asend athrow aclose"),

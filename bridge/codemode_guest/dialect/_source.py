@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_FENCE: Final = re.compile(r"\A[ \t\n]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+.-]*)[^\n`]*\n(?P<body>.*)\Z", re.DOTALL)
+_FENCE: Final = re.compile(
+    r"\A[ \t\n]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+.-]*)[^\n`]*\n(?P<body>.*)\Z", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,9 @@ class Transformer(ExpressionTransformer):
     visit_For = visit_With = visit_withitem = visit_Pass = visit_Break = visit_Continue = _plain_statement
 
     def visit_If(self, node: ast.If) -> Any:
-        """An ordinary `if`."""
+        """An ordinary `if`; what stands under `if TYPE_CHECKING:` is for checkers only and never runs."""
+        if _is_type_checking(node.test) and not node.orelse:
+            return at(ast.Pass(), node)
         return self.node_contents_visit(node)
 
     def _needs_async(self, node: Any) -> Any:
@@ -280,6 +282,12 @@ def _handled(handler: ast.ExceptHandler) -> set[str]:
         return {"BaseException"}
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
+
+
+def _is_type_checking(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Name) and node.id == "TYPE_CHECKING") or (
+        isinstance(node, ast.Attribute) and node.attr == "TYPE_CHECKING"
+    )
 
 
 def _is_last_hook(node: ast.expr) -> bool:

@@ -254,5 +254,3 @@ def type_stand_in(name: str) -> TypeStandIn:
 def new_type(name: Any, kind: Any) -> Callable[[Any], Any]:
     """`typing.NewType`."""
     return TypeStandIn(str(name))
-
-

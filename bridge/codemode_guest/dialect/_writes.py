@@ -29,9 +29,7 @@ def write_guard(value: Any, name: str) -> Any:
     if type(kind) in USER_METACLASSES:
         if all(_host_allows(cls, name) for cls in mro(kind)):
             return value
-    elif is_user_class(value) or is_program_function(value) or name in WRITABLE.get(kind, ()):
-        return value
-    elif issubclass(kind, BaseException) and all(_host_allows(cls, name) for cls in mro(kind)):
+    elif is_user_class(value) or is_program_function(value) or name in WRITABLE.get(kind, ()) or (issubclass(kind, BaseException) and all(_host_allows(cls, name) for cls in mro(kind))):
         return value
     if name in TABLE.get(kind, ()):
         raise AttributeError(f"'{type_name(value)}' object attribute '{name}' is read-only")
@@ -91,4 +89,10 @@ def program_dir(value: Any = _MISSING, /) -> list[str]:
 
 
 def _internal(name: str) -> bool:
-    return is_dunder(name) and name in ("__module__", "__dict__", "__weakref__", "__annotations__", "__static_attributes__")
+    return is_dunder(name) and name in (
+        "__module__",
+        "__dict__",
+        "__weakref__",
+        "__annotations__",
+        "__static_attributes__",
+    )

@@ -12,8 +12,18 @@ from typing import Any, Final
 from .._facade import FACADES, facade_class, make_facade
 from .._messages import module_attribute
 from .._tables import GETTERS, TABLE
-from . import _concurrent, _declaring, _identity, _numeric, _structures, _surroundings, _textual, _timing
-from . import _errors, _logging
+from . import (
+    _concurrent,
+    _declaring,
+    _errors,
+    _identity,
+    _logging,
+    _numeric,
+    _structures,
+    _surroundings,
+    _textual,
+    _timing,
+)
 from ._numeric import RANDOM_NAMES, random_members
 from ._output import Output, Target
 from ._pick import Members
@@ -26,7 +36,7 @@ _RUN_NAMES: Final[dict[str, frozenset[str]]] = {
     "logging": _logging.NAMES,
     "pprint": frozenset(["pformat", "pprint", "pp"]),
     "traceback": frozenset(
-        "format_exc format_exception format_exception_only print_exc print_exception format_tb print_tb".split()
+        ["format_exc", "format_exception", "format_exception_only", "print_exc", "print_exception", "format_tb", "print_tb"]
     ),
     "contextlib": frozenset([*_concurrent.CONTEXTLIB, "redirect_stdout", "redirect_stderr"]),
 }

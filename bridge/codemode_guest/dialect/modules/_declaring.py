@@ -17,7 +17,6 @@ from .._typing import (
     GENERIC,
     PROTOCOL,
     TYPED_DICT,
-
     TypeStandIn,
     abstract_method,
     new_type,
@@ -157,5 +156,3 @@ def modules() -> dict[str, Members]:
             "TracebackType": opaque_type(types.TracebackType),
         },
     }
-
-

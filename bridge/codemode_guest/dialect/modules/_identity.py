@@ -34,8 +34,7 @@ def _new_hash(name: Any, data: Any = b"", *, usedforsecurity: bool = True) -> An
 
 
 _HASHES = frozenset(
-    """md5 sha1 sha224 sha256 sha384 sha512 sha3_224 sha3_256 sha3_384 sha3_512 shake_128 shake_256 blake2b
-    blake2s""".split()
+    ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_224", "sha3_256", "sha3_384", "sha3_512", "shake_128", "shake_256", "blake2b", "blake2s"]
 )
 _HASH_NAMES: dict[Any, str] = {getattr(hashlib, name): name for name in _HASHES}
 
@@ -47,9 +46,7 @@ def modules() -> dict[str, Members]:
             uuid,
             """NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500 RESERVED_FUTURE RFC_4122 UUID uuid3 uuid4 uuid5""",
         ),
-        "secrets": pick(
-            secrets, "choice compare_digest randbelow randbits token_bytes token_hex token_urlsafe"
-        ),
+        "secrets": pick(secrets, "choice compare_digest randbelow randbits token_bytes token_hex token_urlsafe"),
         "hashlib": pick(
             hashlib,
             """blake2b blake2s md5 pbkdf2_hmac sha1 sha224 sha256 sha384 sha3_224 sha3_256 sha3_384 sha3_512 sha512

@@ -14,7 +14,16 @@ from ._errors import describe
 from ._output import Output
 from ._pick import Members
 
-_LEVELS: Final = {"CRITICAL": 50, "FATAL": 50, "ERROR": 40, "WARNING": 30, "WARN": 30, "INFO": 20, "DEBUG": 10, "NOTSET": 0}
+_LEVELS: Final = {
+    "CRITICAL": 50,
+    "FATAL": 50,
+    "ERROR": 40,
+    "WARNING": 30,
+    "WARN": 30,
+    "INFO": 20,
+    "DEBUG": 10,
+    "NOTSET": 0,
+}
 _NAMES: Final = {50: "CRITICAL", 40: "ERROR", 30: "WARNING", 20: "INFO", 10: "DEBUG", 0: "NOTSET"}
 _FORMAT: Final = "%(levelname)s:%(name)s:%(message)s"
 _LOGGER_NAMES: Final = (
@@ -53,32 +62,32 @@ class Logger:
         self.disabled = False
         self.handlers: list[Any] = []
 
-    def setLevel(self, level: Any) -> None:  # noqa: N802
+    def setLevel(self, level: Any) -> None:
         """Set this logger's own level."""
         self.level = level_number(level)
 
-    def getEffectiveLevel(self) -> int:  # noqa: N802
+    def getEffectiveLevel(self) -> int:
         """The level that counts."""
         return self.level or self._run.parent_level(self.name)
 
-    def isEnabledFor(self, level: int) -> bool:  # noqa: N802
+    def isEnabledFor(self, level: int) -> bool:
         """Whether a message of this level is shown."""
         return level >= self.getEffectiveLevel()
 
-    def getChild(self, suffix: str) -> Logger:  # noqa: N802
+    def getChild(self, suffix: str) -> Logger:
         """A logger below this one."""
         return self._run.logger(suffix if self.name == "root" else f"{self.name}.{suffix}")
 
-    def addHandler(self, handler: Any) -> None:  # noqa: N802
+    def addHandler(self, handler: Any) -> None:
         """Remembered; all text goes to the run anyway."""
         self.handlers.append(handler)
 
-    def removeHandler(self, handler: Any) -> None:  # noqa: N802
+    def removeHandler(self, handler: Any) -> None:
         """Forget a handler."""
         if handler in self.handlers:
             self.handlers.remove(handler)
 
-    def hasHandlers(self) -> bool:  # noqa: N802
+    def hasHandlers(self) -> bool:
         """Text always has somewhere to go."""
         return True
 
@@ -129,12 +138,12 @@ class Handler:
     def __init__(self, run: LogRun) -> None:
         self._run = run
 
-    def setFormatter(self, formatter: Any) -> None:  # noqa: N802
+    def setFormatter(self, formatter: Any) -> None:
         """Use a formatter's format."""
         if type(formatter) is Formatter:
             self._run.use_format(formatter.text, formatter.dates)
 
-    def setLevel(self, level: Any) -> None:  # noqa: N802
+    def setLevel(self, level: Any) -> None:
         """Checked only: levels are the loggers'."""
         level_number(level)
 
@@ -242,8 +251,7 @@ def guarded_exception() -> BaseException | None:
 
 
 NAMES: Final = frozenset(
-    """basicConfig getLogger debug info warning warn error critical fatal exception log disable getLevelName
-    CRITICAL FATAL ERROR WARNING WARN INFO DEBUG NOTSET Logger StreamHandler NullHandler Formatter root""".split()
+    ["basicConfig", "getLogger", "debug", "info", "warning", "warn", "error", "critical", "fatal", "exception", "log", "disable", "getLevelName", "CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET", "Logger", "StreamHandler", "NullHandler", "Formatter", "root"]
 )
 
 
@@ -267,5 +275,3 @@ def members(output: Output) -> Members:
         root=run.root,
     )
     return found
-
-

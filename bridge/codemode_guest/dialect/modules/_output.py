@@ -135,5 +135,3 @@ class Output:
     def pp(self, value: Any, *arguments: Any, sort_dicts: bool = False, **options: Any) -> None:
         """`pprint.pp`."""
         self.pprint(value, *arguments, sort_dicts=sort_dicts, **options)
-
-

@@ -152,9 +152,7 @@ def modules() -> dict[str, Members]:
             attrgetter=attrgetter,
             methodcaller=methodcaller,
         ),
-        "heapq": pick(
-            heapq, "heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"
-        ),
+        "heapq": pick(heapq, "heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"),
         "bisect": pick(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"),
         "copy": {"copy": copy_value, "deepcopy": deep_copy, "replace": replace_value, "Error": TypeError},
     }

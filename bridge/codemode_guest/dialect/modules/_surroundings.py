@@ -13,8 +13,7 @@ from ._output import Output
 from ._pick import Members, pick
 
 SYS_NAMES: Final = frozenset(
-    """version version_info maxsize float_info int_info hash_info maxunicode byteorder stdout stderr exit argv platform
-    exc_info getrecursionlimit getsizeof getdefaultencoding implementation_name modules_note""".split()
+    ["version", "version_info", "maxsize", "float_info", "int_info", "hash_info", "maxunicode", "byteorder", "stdout", "stderr", "exit", "argv", "platform", "exc_info", "getrecursionlimit", "getsizeof", "getdefaultencoding", "implementation_name", "modules_note"]
 ) - {"implementation_name", "modules_note"}
 _VERSION_NAMES: Final = ("major", "minor", "micro", "releaselevel", "serial", "count", "index")
 
@@ -114,9 +113,7 @@ def getenv(key: str, default: Any = None) -> Any:
 def modules() -> dict[str, Members]:
     """The shared facades of this family."""
     return {
-        "os.path": pick(
-            posixpath, "basename commonpath commonprefix dirname isabs join normpath sep split splitext"
-        ),
+        "os.path": pick(posixpath, "basename commonpath commonprefix dirname isabs join normpath sep split splitext"),
         "os": {
             "environ": Environment(),
             "getenv": getenv,
