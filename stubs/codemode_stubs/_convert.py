@@ -91,6 +91,8 @@ class Converter:
             return Typed(ANY, ("malformed schema",))
         if depth > MAX_DEPTH:
             return Typed(ANY, ("nested too deep",))
+        if not document.spend():
+            return Typed(ANY, ("schema too large",))
         node = cast("Schema", schema)
         typed = self._combined(document, node, hint, depth, own)
         if node.get("nullable") is True:
@@ -280,7 +282,7 @@ class Converter:
             remark.append(f"other keys: {brief(self.convert(document, cast('Schema', rest), hint, depth + 1).shape)}")
         doc = tuple(paragraphs(schema.get("description"))) if own else ()
         invites = "additionalProperties" in schema and rest is not False
-        record = Record(fields, "; ".join(remark), doc, invites or bool(others))
+        record = Record(fields, "; ".join(remark), doc, invites or bool(others) or "" in names)
         declaration = self._records.get(record)
         if declaration is None:
             declaration = self._records[record] = Declaration(hint, record)

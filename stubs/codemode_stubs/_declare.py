@@ -20,6 +20,8 @@ from ._shapes import ANY, Atom, Declaration, DictOf, ListOf, Literals, OneOf, Re
 
 #: Deepest brackets in one annotation. CPython's tokenizer stops at 200, pyright's parser at 256; nobody reads 50.
 MAX_BRACKETS = 50
+#: What a union counts against it. ty's time grows fast with unions inside unions: 0.1 s at 12 levels, 2 s at 30.
+UNION_COST = 3
 #: Longest union that is written with `|`: each bar is a level of the compiler's and the checkers' recursion.
 MAX_BARS = 40
 TYPING = (
@@ -170,7 +172,7 @@ class Declarations:
         if isinstance(shape, OneOf):
             if any(self._is_any(part) for part in shape.parts):
                 return self.name("Any", shadowed)
-            parts = list(dict.fromkeys(self.spell(part, shadowed, depth + 1) for part in shape.parts))
+            parts = list(dict.fromkeys(self.spell(part, shadowed, depth + UNION_COST) for part in shape.parts))
             if len(parts) > MAX_BARS or any(part.startswith('"') for part in parts):
                 return f"{self.name('Union', shadowed)}[{', '.join(parts)}]"
             return " | ".join(parts)
@@ -214,25 +216,25 @@ class Declarations:
 
     def _record(self, declaration: Declaration, record: Record) -> str:
         name = self._names[declaration]
-        typed_dict = self.name("TypedDict")
-        remarks = [f"# {comment(record.note)}"] if record.note else []
-        if all(is_field_name(field.name) for field in record.fields):
-            shadowed = frozenset(field.name for field in record.fields)
+        fields = [field for field in record.fields if field.name]  # pyright has no place for a key without a name
+        notes = [record.note] if record.note else []
+        notes += [f'also the key "": {field.note or "any"}' for field in record.fields if not field.name]
+        remarks = [f"    # {comment(note)}" for note in notes]
+        if all(is_field_name(field.name) for field in fields):
+            shadowed = frozenset(field.name for field in fields)
             lines = [docstring(list(record.doc), "    ")] if record.doc else []
-            for field in record.fields:
+            for field in fields:
                 text = self._field_type(field.shape, field.required, shadowed)
                 lines.append(f"    {field.name}: {text}{_remark(field.note)}")
-            lines += ["    " + remark for remark in remarks]
-            if not record.fields and not record.doc:
+            if not fields and not record.doc:
                 lines.append("    pass")
-            return "\n".join([f"class {name}({typed_dict}):", *lines])
+            return "\n".join([f"class {name}({self.name('TypedDict')}):", *lines, *remarks])
         lines = [f"# {comment(line)}" if line else "#" for line in record.doc]
-        lines.append(f"{name} = {typed_dict}({string_literal(name)}, {{")
-        for field in record.fields:
+        lines.append(f"{name} = {self.name('TypedDict')}({string_literal(name)}, {{")
+        for field in fields:
             text = self._field_type(field.shape, field.required, NO_NAMES)
             lines.append(f"    {string_literal(field.name)}: {text},{_remark(field.note)}")
-        lines += ["    " + remark for remark in remarks]
-        return "\n".join([*lines, "})"])
+        return "\n".join([*lines, *remarks, "})"])
 
     def _field_type(self, shape: Shape, required: bool, shadowed: frozenset[str]) -> str:
         text = self.spell(shape, shadowed)

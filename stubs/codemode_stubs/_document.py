@@ -20,17 +20,29 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DEPTH = 400
 
 
+#: Most schema nodes that are read for one document. Real tools have hundreds (the largest known: 3,000); references can
+#: be nested so that a short text unfolds into more nodes than anybody has time for.
+MAX_STEPS = 20_000
+
+
 class Document:
     """A root schema and its references."""
 
-    __slots__ = ("_anchors", "_identities", "_reach", "_resolved", "root")
+    __slots__ = ("_anchors", "_identities", "_reach", "_resolved", "root", "steps")
 
     def __init__(self, root: object) -> None:
         self.root = root
+        self.steps = 0
+        """How much work this document has caused: see `spend`."""
         self._anchors: dict[str, object] | None = None
         self._resolved: dict[str, object] = {}
         self._reach: dict[str, tuple[str, frozenset[str]]] = {}
         self._identities: dict[str, tuple[tuple[str, str], ...]] = {}
+
+    def spend(self) -> bool:
+        """Counts one step of work; False once a document has had its share and the rest of it is to be `Any`."""
+        self.steps += 1
+        return self.steps <= MAX_STEPS
 
     def resolve(self, reference: str) -> object:
         """The schema that a reference leads to, or None."""

@@ -6,7 +6,7 @@ Rules:
   against their type, names that do not exist, a missing await. What concerns annotations, overrides or style does not.
 - Syntax belongs to the dialect: ty's opinion of it is dropped.
 - An argument that runs in spite of its type is none (see `_would_run`).
-- A finding against `object` says that ty lost the type (an element of a TypedDict's `.values()`), so it is dropped.
+- What else runs in spite of ty is dropped (`_HARMLESS`).
 - ty's rule names differ between its versions; each kind lists all that are known.
 """
 
@@ -60,6 +60,13 @@ _FOUND_DICT = re.compile(r"found `dict\[")
 _RECORD = re.compile(r"(in|on|for) TypedDict `(\w+)`(?: constructor)?")
 _UNKNOWN_KEYS = frozenset(("invalid-key", "invalid-typed-dict-key", "unknown-typed-dict-constructor-key"))
 _SUBSCRIPT = re.compile(r"tools(?:\.\w+|\[[^\]]*\])?\[\s*[rR]?([\"'])(.*?)\1\s*\]")
+#: What ty minds and Python does not, or minds in a way that a program may well have meant.
+_HARMLESS = (
+    re.compile(r"`object`"),  # ty lost the type
+    re.compile(r"objects of type `(list|dict|set|frozenset|tuple)\[.*` and `\1\["),  # {"a": 1} | {"b": "x"}
+    re.compile(r"^Argument expression after \*"),
+    re.compile(r"^Module `[\w.]+` has no member `_"),  # the dialect's own refusal says it better
+)
 _DETAIL = frozenset(("missing-typed-dict-key", "unknown-typed-dict-constructor-key", "invalid-key"))
 
 
@@ -133,7 +140,7 @@ class Teller:
             return self._missing_await(finding)
         if f"`{UNKNOWN_TOOL}`" in message:
             return self._unknown_subscript(finding)
-        if _KINDS[finding.code] == "missing-await" or "`object`" in message:
+        if _KINDS[finding.code] == "missing-await" or any(pattern.search(message) for pattern in _HARMLESS):
             return None
         absent = _NO_ATTRIBUTE.match(message)
         if absent:

@@ -60,7 +60,7 @@ def flatten(document: Document, schema: Schema, seen: frozenset[str] = frozenset
     """The schema with references and `allOf` at its top resolved and merged; a reference to itself adds nothing."""
     reference = reference_of(schema)
     parts = mappings(schema.get("allOf"))
-    if reference is None and not parts:
+    if (reference is None and not parts) or not document.spend():
         return schema
     flat: Schema = {key: value for key, value in schema.items() if key != "allOf" and key not in REFERENCES}
     if reference is not None and reference not in seen:

@@ -94,7 +94,9 @@ def _read(tool: ToolLike, spelling: Spelling, converter: Converter, schema: obje
         parameters.append(parameter)
         fields.append(described)
     extra = None if root.extra is None else converter.convert(document, root.extra, hint).shape
-    record = Record(tuple(fields), "" if extra is None else "other keys allowed", (), extra is not None)
+    record = Record(
+        tuple(fields), "" if extra is None else "other keys allowed", (), extra is not None or "" in root.properties
+    )
     typed = Typed(ANY) if output is None else converter.convert(Document(output), output, hint + "Result", own=True)
     effects = tool.annotations
     tags = ["read-only"] if effects.read_only else ["destructive"] if effects.destructive else []
