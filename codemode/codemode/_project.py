@@ -12,147 +12,36 @@ Rules
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, ValidationError
 
 from codemode_registry import CodeModeError
 
 from ._policies import PolicyRules
+from ._project_file import (
+    FsToolset,
+    JobsToolset,
+    LimitValues,
+    LogPlace,
+    Policies,
+    ProjectFile,
+    SqliteToolset,
+    Toolsets,
+)
 
 FILE_NAME = "codemode.toml"
+PREFIX = "CODEMODE_"
 
 
 class ProjectError(CodeModeError):
     """A project file or a flag is wrong. The message is for the person who wrote it."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class Upstream(_Part):
-    """One MCP server, as clients' `mcpServers` files say it."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
-
-    command: str | None = None
-    args: list[str] = []
-    env: dict[str, str] = {}
-    cwd: str | None = None
-    url: str | None = None
-    headers: dict[str, str] = {}
-    timeout: Annotated[float, Field(gt=0)] | None = None
-    disabled: bool = False
-
-
-class FsToolset(_Part):
-    """`[toolsets.fs]`, or `fs = "."` for short."""
-
-    root: str
-    write: bool = False
-
-
-class SqliteToolset(_Part):
-    """`[toolsets.sqlite]`, or `sqlite = "data.db"` for short."""
-
-    path: str
-    write: bool = False
-
-
-class JobsToolset(_Part):
-    """`[toolsets.jobs]`, or `jobs = true` for short."""
-
-    cwd: str = "."
-
-
-def _short(key: str) -> BeforeValidator:
-    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
-
-
-def _switch(value: Any) -> Any:
-    return {} if value is True else None if value is False else value
-
-
-class Toolsets(_Part):
-    """`[toolsets]`: the built-in ones that are on."""
-
-    fs: Annotated[FsToolset | None, _short("root")] = None
-    sqlite: Annotated[SqliteToolset | None, _short("path")] = None
-    jobs: Annotated[JobsToolset | None, BeforeValidator(_switch)] = None
-
-
-class Policies(_Part):
-    """`[policies]`: shell-style patterns on full names."""
-
-    allow: list[str] = []
-    deny: list[str] = []
-    ask: list[str] = []
-    ask_unless_read_only: bool = False
-
-    def rules(self) -> PolicyRules:
-        return PolicyRules(tuple(self.allow), tuple(self.deny), tuple(self.ask), self.ask_unless_read_only)
-
-
-class LogPlace(_Part):
-    """`[log]`, or `log = "codemode.jsonl"` for short."""
-
-    path: str
-    fsync: bool = False
-
-
-class LimitValues(_Part):
-    """`[limits]`: as `Limits` in Python; what is not said keeps its default."""
-
-    compute_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    wall_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    memory_bytes: Annotated[int, Field(gt=0)] | None = None
-    output_bytes: Annotated[int, Field(gt=0)] | None = None
-    max_calls: Annotated[int, Field(gt=0)] | None = None
-    max_parallel: Annotated[int, Field(gt=0)] | None = None
-    source_bytes: Annotated[int, Field(gt=0)] | None = None
-    text_chars: Annotated[int, Field(gt=0)] | None = None
-
-
-class ProjectFile(BaseSettings):
-    """Everything that a project file may say."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="CODEMODE_", env_nested_delimiter="__", extra="forbid", frozen=True, hide_input_in_errors=True
-    )
-    toml_path: ClassVar[Path | None] = None
-
-    tools: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
-    mcpServers: dict[str, Upstream] = {}
-    upstreams: dict[str, Upstream] = {}
-    toolsets: Toolsets = Toolsets()
-    limits: LimitValues = LimitValues()
-    policies: Policies = Policies()
-    log: Annotated[LogPlace | None, _short("path")] = None
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        if cls.toml_path is None:
-            return (env_settings,)
-        return env_settings, TomlConfigSettingsSource(settings_cls, cls.toml_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +88,12 @@ def load_project(path: Path | None = None) -> Project:
 
 def _read(file: Path | None) -> ProjectFile:
     shown = "the environment (CODEMODE_*)" if file is None else file.name
-    # The source is a class attribute to pydantic-settings: a class of its own per file keeps reads apart.
-    reader = type("ProjectFile", (ProjectFile,), {"toml_path": file, "__module__": __name__})
+    if file is None and not any(name.upper().startswith(PREFIX) for name in os.environ):
+        return ProjectFile.model_construct()  # nothing to validate: the defaults, without building validators
+    from ._project_settings import read_settings
+
     try:
-        content: ProjectFile = reader()
+        content = read_settings(file)
     except tomllib.TOMLDecodeError as error:
         raise ProjectError(f"{shown} is not valid TOML: {error}") from None
     except UnicodeDecodeError:
@@ -233,7 +124,7 @@ def policy_rules(said: Mapping[str, Any], shown: str) -> PolicyRules:
 
 def said_wrong(error: ValidationError, shown: str, *, under: tuple[str, ...] = ()) -> str:
     """A validation error as one line a mistake, without the values."""
-    lines = []
+    lines: list[str] = []
     for mistake in error.errors(include_input=False, include_url=False, include_context=False):
         place = (*under, *mistake["loc"])
         where = ".".join(str(part) for part in place) or "the file"

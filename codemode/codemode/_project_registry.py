@@ -16,7 +16,7 @@ import importlib.util
 import json
 import sys
 import traceback
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -64,7 +64,7 @@ class Opened:
 
 
 @contextlib.asynccontextmanager
-async def open_registry(project: Project, flags: Flags = Flags(), *, connect: bool = True) -> AsyncIterator[Opened]:
+async def open_registry(project: Project, flags: Flags = Flags(), *, connect: bool = True) -> AsyncGenerator[Opened]:
     """Open everything that a project and flags name.
 
     Args:
@@ -153,12 +153,14 @@ def _tools_of(spec: str, value: object) -> tuple[Iterable[Tool], str | None]:
     if isinstance(value, ToolsetProtocol):
         return value.tools(), None
     if isinstance(value, list | tuple):
-        tools = cast("list[object]", list(cast("list[object]", value)))
+        tools = list(cast("list[object]", value))
         if tools and all(isinstance(tool, Tool) for tool in tools):
             return cast("list[Tool]", tools), None
-    raise ProjectError(
-        f"{spec} is {_a(type(value).__name__)}: expected a Registry, a toolset, a Tool or a list of Tools"
-    )
+    raise ProjectError(f"{spec} is {_a(_kind(value))}: expected a Registry, a toolset, a Tool or a list of Tools")
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
 
 
 def _a(noun: str) -> str:
@@ -241,7 +243,7 @@ def _import_file(spec: str, file: Path) -> object:
 
 
 @contextlib.contextmanager
-def _importing(spec: str, directory: Path) -> Iterator[None]:
+def _importing(spec: str, directory: Path) -> Generator[None]:
     """Import with the user's directory on the path; a failure inside their module is told by its place."""
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 from collections.abc import Iterator, MutableMapping
@@ -130,8 +131,28 @@ def _frame(  # pyright: ignore[reportUnusedFunction] (typer calls it)
     pass
 
 
+class _Brief(logging.Formatter):
+    """One line a record: what a person at a terminal can use. CODEMODE_DEBUG=1 brings the tracebacks back."""
+
+    def formatException(self, ei: Any) -> str:
+        return super().formatException(ei) if os.environ.get("CODEMODE_DEBUG") else ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).rstrip("\n")
+
+
+def _set_up_logging() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Brief("codemode: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logger = logging.getLogger("codemode")
+    logger.handlers[:] = [handler]
+    logger.propagate = False
+
+
 def run_app(arguments: list[str] | None = None) -> int:
     """Run one command line; -> its exit code."""
+    _set_up_logging()
     try:
         app(args=arguments, prog_name="codemode")
     except SystemExit as end:
@@ -143,12 +164,17 @@ def run_app(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        from codemode_registry import CodeModeError
+        from codemode_registry import CodeModeError, RuntimeUnavailableError
 
-        if not isinstance(error, CodeModeError):
-            raise
         from ._terminal import complain
 
+        if isinstance(error, RuntimeUnavailableError):  # not the user's mistake, and nothing that a traceback explains
+            complain(
+                f"{str(error).partition('Traceback')[0].strip().rstrip(':')}\ncodemode doctor says what holds here"
+            )
+            return 1
+        if not isinstance(error, CodeModeError):
+            raise
         complain(str(error))
         return 2
     return 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import anyio
@@ -98,7 +98,7 @@ def _write(terminal: int, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _drained(terminal: int) -> Iterator[None]:
+def _drained(terminal: int) -> Generator[None]:
     """What was typed before the question is no answer to it."""
     with contextlib.suppress(ImportError, OSError):
         import termios

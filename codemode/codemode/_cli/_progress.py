@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -82,7 +82,7 @@ class Progress:
                 live.stop()
 
     @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> Generator[None]:
         """Leave the terminal to a question."""
         live = self._live
         if live is not None:
@@ -136,7 +136,7 @@ class Progress:
         line.append(shown_call(data["name"], data.get("arguments")))
         line.append(f"  {duration(seconds)}", style="dim")
         if failed:
-            error = data.get("error") or {}
+            error: dict[str, Any] = data.get("error") or {}
             message = plain(str(error.get("message", "failed"))).replace("\n", " ")
             line.append(f"  {message[:160]}", style="red")
         return line

@@ -16,9 +16,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 
@@ -53,16 +53,14 @@ def run_in_loop(body: Callable[[], Awaitable[T]]) -> T:
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    inner: BaseException = group
-    while isinstance(inner, BaseExceptionGroup):
-        if len(inner.exceptions) != 1:
-            return None
-        inner = inner.exceptions[0]
-    return inner
+    if len(group.exceptions) != 1:
+        return None
+    inner = group.exceptions[0]
+    return _only(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 @contextlib.asynccontextmanager
-async def interruptible(cancel: CancelSignal, *, what: str) -> AsyncIterator[list[int]]:
+async def interruptible(cancel: CancelSignal, *, what: str) -> AsyncGenerator[list[int]]:
     """Turn signals into a cancelled run; yields the list of the signals that came.
 
     Args:
@@ -125,7 +123,7 @@ def _keep_newest(folder: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened_log(place: Path, *, fsync: bool = False) -> AsyncIterator[EventLog]:
+async def opened_log(place: Path, *, fsync: bool = False) -> AsyncGenerator[EventLog]:
     """The event log in a file.
 
     Raises:

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,10 +65,11 @@ def plain(text: str) -> str:
 
 def shown_call(name: str, arguments: Any, limit: int = MAX_SHOWN) -> str:
     """A call as one line of Python, cut to fit."""
-    if isinstance(arguments, Mapping) and all(isinstance(key, str) and key.isidentifier() for key in arguments):
-        inner = ", ".join(f"{key}={_value(value)}" for key, value in arguments.items())
-    else:
-        inner = "" if arguments is None else _value(arguments)
+    inner = "" if arguments is None else _value(arguments)
+    if isinstance(arguments, Mapping):
+        named = cast("Mapping[str, Any]", arguments)
+        if all(key.isidentifier() for key in named):
+            inner = ", ".join(f"{key}={_value(value)}" for key, value in named.items())
     inner = plain(inner).replace("\n", "\\n").replace("\t", "\\t")
     return f"{plain(name)}({inner if len(inner) <= limit else inner[: limit - 3] + '...'})"
 

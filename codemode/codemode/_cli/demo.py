@@ -28,6 +28,10 @@ def command(
     program: Annotated[bool, typer.Option("--program/--no-program", help="Show the program first.")] = True,
 ) -> None:
     """Run a bundled program that looks through a directory: big files, TODO markers, modules without tests."""
+    from codemode_bridge._early import begin
+
+    begin()  # the children's zygote comes up while this process imports what it needs
+
     from .._project import ProjectError
     from ._session import run_in_loop
 
@@ -40,7 +44,8 @@ async def _demo(directory: Path, log: Path | None, *, show_program: bool) -> int
     from codemode_registry import CancelSignal
 
     from .._demo import demo_program
-    from .._project import Project, ProjectFile
+    from .._project import Project
+    from .._project_file import ProjectFile
     from ._session import Interrupted, interruptible, log_place, opened_log
     from ._terminal import complain, counted, duration, plain, write_stdout
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -172,12 +172,13 @@ def _with_json(target: Client, old: str, name: str, server: dict[str, Any]) -> t
         raise ProjectError(
             f"{target.place} is not plain JSON ({error}), so it is left alone: run without --write and paste it in"
         ) from None
-    if not isinstance(content, dict) or not isinstance(content.setdefault(target.key, {}), dict):
+    whole = cast("dict[str, Any]", content) if isinstance(content, dict) else None
+    servers: Any = None if whole is None else whole.setdefault(target.key, {})
+    if whole is None or not isinstance(servers, dict):
         raise ProjectError(f"{target.place} is not what {target.title} reads ({target.key!r} is no object)")
-    servers = content[target.key]
     done = "replaced in" if name in servers else "added to"
     servers[name] = server
-    return _json(content) + "\n", done
+    return _json(whole) + "\n", done
 
 
 def _with_toml(target: Client, old: str, name: str, server: dict[str, Any]) -> tuple[str, str]:

@@ -68,6 +68,10 @@ def command(
     ] = None,
 ) -> None:
     """Run a program: its calls go through the tools' policies, its value comes out on stdout."""
+    from codemode_bridge._early import begin
+
+    begin()  # the children's zygote comes up while this process imports what it needs
+
     from .._project import limits_of, load_project
     from .._project_registry import Flags
     from ._session import read_program, run_in_loop
@@ -105,7 +109,8 @@ class RunJob:
     ) -> None:
         self.text, self.project, self.flags, self.limits = text, project, flags, limits
         self.description, self.log = description, log
-        self.quiet, self.show, self.yes, self.seal = quiet, show, yes, seal
+        self.quiet, self.show, self.yes = quiet, show, yes
+        self.seal: Literal["required", "preferred"] | None = seal
 
     async def run(self, *, as_json: bool) -> int:
         """Open everything, run, tell; -> the exit code."""
@@ -151,7 +156,7 @@ class RunJob:
                 approver = TerminalApprover(progress)
             watched = events if progress is None else WatchedLog(events, progress)
             async with (
-                ProcessRuntime(warm=1) if self.seal is None else ProcessRuntime(warm=1, seal=self.seal) as runtime,
+                ProcessRuntime(warm=1, seal=self.seal) as runtime,
                 CodeMode(
                     opened.registry, limits=self.limits, events=watched, approver=approver, runtime=runtime
                 ) as code_mode,

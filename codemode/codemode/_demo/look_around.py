@@ -53,7 +53,7 @@ names = {entry["name"] for entry in files}
 modules = [
     entry
     for entry in sorted(files, key=lambda entry: -entry["size"])
-    if entry["name"].endswith(".py") and entry["size"] > 200
+    if entry["name"].endswith(".py") and entry["name"][:-3].isidentifier() and entry["size"] > 200
     if not entry["name"].startswith(("test", "__", "conftest", "setup")) and not entry["name"].endswith("_test.py")
     if not any(part in ("test", "tests") for part in entry["path"].split("/"))
 ]

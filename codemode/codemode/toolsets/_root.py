@@ -24,7 +24,7 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,7 +145,7 @@ class Root:
         return current
 
     @contextlib.contextmanager
-    def locate(self, path: str, *, new_parents: bool = False) -> Iterator[Place]:
+    def locate(self, path: str, *, new_parents: bool = False) -> Generator[Place]:
         """Walk to a path; what its last name stands for need not exist.
 
         Args:
@@ -169,7 +169,7 @@ class Root:
             walk.close()
 
     @contextlib.contextmanager
-    def made(self, place: Place) -> Iterator[Place]:
+    def made(self, place: Place) -> Generator[Place]:
         """The same place with the directories that were missing, made now."""
         if not place.missing:
             yield place
@@ -187,14 +187,14 @@ class Root:
             os.close(current)
 
     @contextlib.contextmanager
-    def open_file(self, path: str) -> Iterator[tuple[int, os.stat_result, Place]]:
+    def open_file(self, path: str) -> Generator[tuple[int, os.stat_result, Place]]:
         """Open a regular file for reading: descriptor, its status, and where it stands."""
         with self.locate(path) as place, open_regular(place, path) as (descriptor, status):
             yield descriptor, status, place
 
 
 @contextlib.contextmanager
-def open_regular(place: Place, shown: str) -> Iterator[tuple[int, os.stat_result]]:
+def open_regular(place: Place, shown: str) -> Generator[tuple[int, os.stat_result]]:
     """Open what a place holds, if it is a regular file, before and after opening."""
     status = os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
     _refuse_irregular(status, shown)

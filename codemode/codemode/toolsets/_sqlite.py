@@ -19,7 +19,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -227,7 +227,7 @@ class Database:
         return {"rows": rows, "last_row_id": inserted if rows and inserted else None}
 
     @contextlib.contextmanager
-    def _session(self, ctx: ToolContext, *, write: bool) -> Iterator[sqlite3.Connection]:
+    def _session(self, ctx: ToolContext, *, write: bool) -> Generator[sqlite3.Connection]:
         try:
             with contextlib.closing(_open(self._path, write=write)) as connection:
                 clock = _Clock(ctx)

@@ -16,7 +16,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from ._root import FsError, Place, open_regular, quoted
@@ -102,7 +102,7 @@ def _hold_to(basis: Basis, current: str | None, shown: str) -> None:
 
 
 @contextlib.contextmanager
-def _draft(place: Place, content: bytes, old: os.stat_result | None) -> Iterator[str]:
+def _draft(place: Place, content: bytes, old: os.stat_result | None) -> Generator[str]:
     name = f".codemode-{secrets.token_hex(8)}.tmp"
     descriptor = os.open(name, _NEW, 0o666 if old is None else 0o600, dir_fd=place.directory)
     try:
