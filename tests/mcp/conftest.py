@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -25,6 +26,9 @@ NPM_SERVERS = {
     "@modelcontextprotocol/server-memory": "2026.8.31",
 }
 """Pinned: a test of ours must not change with somebody's release."""
+
+LEFT_STREAMS = "ignore:Async generator 'http(x|core)2:ResourceWarning"
+"""The SDK's HTTP client leaves its response streams to the garbage collector, which trio remarks."""
 
 INSTALL_SECONDS = 240.0
 """`npm install` takes about five; a cold or crowded machine needs more."""
@@ -87,6 +91,13 @@ def python_server() -> Callable[[str], str]:
         return str(command)
 
     return find
+
+
+@pytest.fixture
+def collected_streams() -> Iterator[None]:
+    """Collects what the SDK's HTTP client left, so that the remark comes in the test that expects it."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

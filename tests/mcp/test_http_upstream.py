@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import pytest
 
 from codemode.mcp import McpUpstreams
 from codemode_registry import Registry
 
-from .conftest import HttpServer
+from .conftest import LEFT_STREAMS, HttpServer
+
+pytestmark = [pytest.mark.filterwarnings(LEFT_STREAMS), pytest.mark.usefixtures("collected_streams")]
 
 
 async def test_a_server_over_http_is_called_and_found_again_after_a_restart(http_server: HttpServer) -> None:
