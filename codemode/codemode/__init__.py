@@ -11,6 +11,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from codemode._check import Diagnostic, check_program
+    from codemode._code_mode import CodeMode
+    from codemode._result import CallRecord, RunResult
+    from codemode._sync import run_sync
     from codemode_bridge import (
         Binding,
         BindingError,
@@ -56,11 +60,6 @@ if TYPE_CHECKING:
         read_events,
     )
 
-    from codemode._check import Diagnostic, check_program
-    from codemode._code_mode import CodeMode
-    from codemode._result import CallRecord, RunResult
-    from codemode._sync import run_sync
-
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -68,10 +67,10 @@ _HOMES = {
         "Binding BindingError CodeRunRequest CodeRunResult CodeRuntime Limits ProcessRuntime RunError Usage"
     ),
     "codemode_registry": (
-        "Accept Allow ApprovalPolicy ApprovalRequest Approver Ask Block CancelSignal CodeModeError Decision Deny Event "
-        "EventLog JsonValue JsonlEventLog MemoryEventLog Registration RegistrationError Registry RuntimeUnavailableError "
-        "Scope Tool ToolAnnotations ToolCall ToolContext ToolError ToolFailure ToolRequest ToolResult ToolSuccess "
-        "read_events"
+        "Accept Allow ApprovalPolicy ApprovalRequest Approver Ask Block CancelSignal CodeModeError Decision Deny "
+        "Event EventLog JsonValue JsonlEventLog MemoryEventLog Registration RegistrationError Registry "
+        "RuntimeUnavailableError Scope Tool ToolAnnotations ToolCall ToolContext ToolError ToolFailure "
+        "ToolRequest ToolResult ToolSuccess read_events"
     ),
     "codemode._check": "Diagnostic check_program",
     "codemode._code_mode": "CodeMode",

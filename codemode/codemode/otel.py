@@ -119,7 +119,7 @@ class SpanLog:
             texts = [str(block["text"]) for block in data.get("content", ()) if "text" in block]
             span.set_attribute("gen_ai.tool.call.result", "\n".join(texts)[:CONTENT_CHARS])
         if data.get("is_error"):
-            error = data.get("error") or {}
+            error: Mapping[str, Any] = data.get("error") or {}
             span.set_attribute("error.type", str(error.get("code", "_OTHER")))
             span.set_status(Status(StatusCode.ERROR, str(error.get("message", "")) if self._capture else None))
         span.end()
@@ -147,7 +147,8 @@ class SpanLog:
         span = self._open.get(str(data["call_id"]))
         if span is not None:
             span.set_attribute("codemode.run.status", str(data["status"]))
-            for name, value in (data.get("usage") or {}).items():
+            usage: Mapping[str, Any] = data.get("usage") or {}
+            for name, value in usage.items():
                 span.set_attribute(f"codemode.usage.{name}", value)
 
     def _asked(self, data: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ class PresentedTool(BetaAsyncBuiltinFunctionTool):
         Raises:
             ToolError: the call failed; the SDK makes it a result with `is_error`.
         """
-        result = await self._presented.call(input if isinstance(input, Mapping) else {})
+        result = await self._presented.call(cast("Mapping[str, Any]", input))
         content = [_block(block) for block in blocks_of(result)]
         if result.is_error:
             raise ToolError(cast("Any", content))

@@ -72,8 +72,8 @@ def _presented(tool: Presented) -> StructuredTool:
 
 
 def _taken(tool: BaseTool) -> Tool:
-    schema = tool.tool_call_schema
-    parameters = schema if isinstance(schema, dict) else cast("dict[str, Any]", schema.model_json_schema())
+    schema: Any = tool.tool_call_schema
+    parameters = cast("dict[str, Any]", schema if isinstance(schema, dict) else schema.model_json_schema())
 
     async def execute(arguments: Mapping[str, Any], ctx: ToolContext) -> JsonValue:
         try:
@@ -81,4 +81,4 @@ def _taken(tool: BaseTool) -> Tool:
         except ToolException as error:
             raise ToolError(str(error)) from error
 
-    return Tool(tool.name, tool.description, execute, parameters=dict(parameters))
+    return Tool(tool.name, tool.description, execute, parameters=parameters)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from codemode._code_mode import CodeMode
 from codemode.adapters._presented import Presented, blocks_of, data_url, is_image, presented, text_of_block
@@ -125,7 +125,7 @@ class _Call:
 
     @classmethod
     def read(cls, item: Any) -> _Call | None:
-        data: Mapping[str, Any] = item if isinstance(item, Mapping) else item.model_dump()
+        data = cast("Mapping[str, Any]", item if isinstance(item, Mapping) else item.model_dump())
         kind = data.get("type")
         if kind in ("function_call", "custom_tool_call"):
             custom = kind == "custom_tool_call"

@@ -58,6 +58,7 @@ def from_openai_agents(
 
 def _presented(tool: Presented) -> FunctionTool:
     async def invoke(ctx: AgentsToolContext[Any], text: str) -> Any:
+        arguments: Any
         try:
             arguments = json.loads(text or "{}")
         except ValueError:

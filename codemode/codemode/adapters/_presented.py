@@ -31,17 +31,15 @@ class Presented:
 
 def presented(code_mode: CodeMode, scope: Scope | None) -> list[Presented]:
     """The tools that the mode presents to a model now, in order."""
-    return [
-        Presented(code_mode, scope, tool["name"], tool["description"], tool["input_schema"])
-        for tool in code_mode.schemas(scope)
-    ]
+    tools: list[dict[str, Any]] = code_mode.schemas(scope)
+    return [Presented(code_mode, scope, tool["name"], tool["description"], tool["input_schema"]) for tool in tools]
 
 
 def blocks_of(result: ToolResult) -> list[Mapping[str, Any]]:
     """The result's content blocks, then those of its contexts (deferred images and messages)."""
     blocks: list[Any] = list(result.content)
     for context in result.contexts:
-        content = context.get("content", ()) if isinstance(context, Mapping) else ()
+        content: Any = context.get("content", ())
         blocks += [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     return [block for block in blocks if isinstance(block, Mapping)]
 

@@ -83,4 +83,5 @@ def take(
 
 def canonical(value: Any) -> JsonValue:
     """What a foreign tool returned, as JSON, by pydantic's rules; what those do not know is its text."""
-    return freeze(to_jsonable_python(value, fallback=str))
+    frozen: JsonValue = freeze(to_jsonable_python(value, fallback=str))
+    return frozen

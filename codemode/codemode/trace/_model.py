@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from codemode_registry import Event
 
@@ -104,9 +104,9 @@ class _OpenRun:
 
     start: Event
     end: Event | None = None
-    starts: dict[str, Event] = field(default_factory=dict)
-    settles: dict[str, Event] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    starts: dict[str, Event] = field(default_factory=dict[str, Event])
+    settles: dict[str, Event] = field(default_factory=dict[str, Event])
+    warnings: list[str] = field(default_factory=list[str])
 
 
 class _Reader:
@@ -134,7 +134,7 @@ class _Reader:
 
     def read(self, event: Event) -> None:
         record = self.by_type.get(event.type)
-        if record is None or not isinstance(event.data, Mapping):
+        if record is None:
             self.unread += 1
             return
         try:
@@ -190,7 +190,7 @@ class _Reader:
         start, end = open_run.start.data, open_run.end
         outer = self.outer_calls.get(call_id)
         arguments = outer.data.get("arguments") if outer is not None else None
-        code = arguments.get("code") if isinstance(arguments, Mapping) else None
+        code = _mapping(arguments).get("code")
         result = self.outer_results.get(call_id)
         error = end.data.get("error") if end is not None else None
         return Run(
@@ -214,9 +214,9 @@ class _Reader:
     def sub_call(self, start: Event, settle: Event | None) -> SubCall:
         data = start.data
         call_id = str(data["sub_call_id"])
-        error = _mapping(settle.data.get("error")) if settle is not None else {}
+        error = _mapping(settle.data.get("error") if settle is not None else None)
         line = data.get("line")
-        timing = _mapping(settle.data.get("timing")) if settle is not None else {}
+        timing = _mapping(settle.data.get("timing") if settle is not None else None)
         return SubCall(
             sub_call_id=call_id,
             name=str(data.get("name", "")),
@@ -274,13 +274,13 @@ def _optional_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
+def _list(value: Any) -> list[Any]:
+    return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else []
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _texts(content: object) -> list[str]:
-    return [str(block["text"]) for block in _list(content) if isinstance(block, Mapping) and "text" in block]
+def _texts(content: Any) -> list[str]:
+    return [str(block["text"]) for block in map(_mapping, _list(content)) if "text" in block]

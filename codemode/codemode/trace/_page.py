@@ -14,7 +14,7 @@ import html
 import json
 from dataclasses import fields, is_dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from codemode.trace._model import Trace
 
@@ -33,7 +33,7 @@ def render_page(trace: Trace, *, title: str = "codemode trace") -> str:
     Returns:
         The HTML text. It makes no request, runs only the script it carries, and is valid without a network.
     """
-    assets = files(__package__) / "assets"
+    assets = files("codemode.trace") / "assets"
     script = (assets / "page.js").read_text("utf-8")
     style = (assets / "page.css").read_text("utf-8")
     policy = (
@@ -70,9 +70,9 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item) for item in cast("list[Any]", value)]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53 - 1:
         return str(value)
     return value
