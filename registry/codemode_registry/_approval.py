@@ -51,28 +51,44 @@ async def ask(run: Run, reason: str | None, pauses: list[AbstractContextManager[
         reason: Why it is asked, for the human.
         pauses: Held open while the human thinks.
     """
-    question = f"approval-{_PREFIX}-{next(_NUMBERS)}"
-    call = run.call
-    asked = {"id": question, "tool_name": call.name, "call_id": call.call_id}
-    await run.log("approval/asked", asked if reason is None else {**asked, "reason": reason})
-    try:
-        outcome = await _outcome(run, reason, pauses)
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await run.log("approval/decided", {"id": question, "outcome": "cancelled"})
-        raise
-    await run.log("approval/decided", {"id": question, "outcome": outcome})
-    LOGGER.info("approval of %s: %s", call.name, outcome, extra={"tool": call.name, "call_id": call.call_id})
+    outcome = await question(run, reason, run.approver, pauses)
     return _refusal(run, outcome, reason)
 
 
-async def _outcome(run: Run, reason: str | None, pauses: list[AbstractContextManager[None]]) -> str:
+async def question(
+    run: Run, reason: str | None, approver: Approver | None, pauses: list[AbstractContextManager[None]]
+) -> str:
+    """Put one question and log it; the outcome.
+
+    Args:
+        run: The call it is about.
+        reason: For the human.
+        approver: Who is asked.
+        pauses: Held open while the human thinks.
+    """
+    number = f"approval-{_PREFIX}-{next(_NUMBERS)}"
+    call = run.call
+    asked = {"id": number, "tool_name": call.name, "call_id": call.call_id}
+    await run.log("approval/asked", asked if reason is None else {**asked, "reason": reason})
+    try:
+        outcome = await _outcome(run, reason, approver, pauses)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await run.log("approval/decided", {"id": number, "outcome": "cancelled"})
+        raise
+    await run.log("approval/decided", {"id": number, "outcome": outcome})
+    LOGGER.info("approval of %s: %s", call.name, outcome, extra={"tool": call.name, "call_id": call.call_id})
+    return outcome
+
+
+async def _outcome(
+    run: Run, reason: str | None, approver: Approver | None, pauses: list[AbstractContextManager[None]]
+) -> str:
     call = run.call
     if call.cancel.cancelled:
         return "cancelled"
     if run.layer.approval_policy() == "never":
         return "rejected"
-    approver = run.approver
     if approver is None:
         return "unavailable"
     request = ApprovalRequest(call.name, call.call_id, call.arguments, reason, call.scope, call.cancel)

@@ -56,12 +56,12 @@ class _Stop:
         self._door.call(self._cancel)
 
     def _cancel(self) -> None:
-        self.at = anyio.current_time()
+        self.at = self._door.time()
         self.scope.cancel()
 
     def timed_out(self, deadline: float | None) -> bool:
         """Whether the deadline passed, and first."""
-        if deadline is None or anyio.current_time() < deadline:
+        if deadline is None or self._door.time() < deadline:
             return False
         return self.at is None or self.at > deadline
 

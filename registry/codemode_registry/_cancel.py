@@ -22,15 +22,21 @@ import trio
 class LoopDoor:
     """A way back into the event loop that was running when it was made; usable from any thread."""
 
-    __slots__ = ("_post", "_thread")
+    __slots__ = ("_post", "_thread", "time")
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
         self._post: Callable[..., Any]
+        self.time: Callable[[], float]
+        """The loop's clock; unlike anyio's it can be read in a callback, where no task runs."""
         try:
-            self._post = asyncio.get_running_loop().call_soon_threadsafe
+            loop = asyncio.get_running_loop()
         except RuntimeError:
             self._post = trio.lowlevel.current_trio_token().run_sync_soon
+            self.time = trio.current_time
+        else:
+            self._post = loop.call_soon_threadsafe
+            self.time = loop.time
 
     def call(self, fn: Callable[..., Any], *args: Any) -> None:
         """Run `fn` in the loop: now where we are in its thread, else soon. A loop that is gone ignores it."""

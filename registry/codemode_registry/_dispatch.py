@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from ._body import BodyOutcome, run_async, run_thread
 from ._call import ToolCall
-from ._cancel import CancelSignal
+from ._cancel import CancelSignal, LoopDoor
 from ._errors import CodeModeError, ToolError, describe, leaves
 from ._explain import did_you_mean, shown
 from ._json import FrozenDict, NotJsonError, freeze
@@ -206,7 +206,8 @@ async def _run_body(run: Run, tool: Tool, call: ToolCall, seconds: float | None)
         is_async = tool._flavour[1]
         first, function = call.arguments, execute
     cancel = call.cancel if is_async else CancelSignal.any(call.cancel)
-    context = ToolContext(call, cancel, run.defer, run.conclude, run.core._progress_door(run, is_async))
+    run.door = None if is_async else LoopDoor()
+    context = ToolContext(call, cancel, run)
     if is_async:
         return await run_async(lambda: function(first, context), cancel, seconds)
     thread = f"codemode tool {call.name}"

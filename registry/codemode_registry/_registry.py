@@ -17,13 +17,13 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from ._approval import Approver
 from ._audit import NativeAudit
-from ._call import CallToken, DispatchLog, ToolCall, ToolRequest
-from ._cancel import CancelSignal, LoopDoor
+from ._call import CallToken, DispatchLog, ToolRequest
+from ._cancel import CancelSignal
 from ._errors import RegistrationError
 from ._events import EventLog
 from ._json import FrozenDict, FrozenList
@@ -304,27 +304,6 @@ class Registry(Surface):
         if hasattr(said, "close") and hasattr(said, "send"):
             said.close()
         return said is True
-
-    def _progress_door(self, run: Run, in_loop: bool) -> Callable[[float, float | None, str | None], None]:
-        """How `ctx.progress` reaches the observers: from a thread by way of the loop."""
-        door = None if in_loop else LoopDoor()
-
-        def tell(done: float, total: float | None, message: str | None) -> None:
-            for hook in list(run.hooks("progress")):
-                try:
-                    hook.fn(run.call, done, total, message)
-                except Exception:
-                    LOGGER.warning("an on_progress observer raised", exc_info=True)
-
-        def progress(done: float, total: float | None, message: str | None) -> None:
-            if run.settled:
-                return
-            if door is None:
-                tell(done, total, message)
-            else:
-                door.call(tell, done, total, message)
-
-        return progress
 
     def _shape_dispatch_log(self, dispatch: DispatchLog) -> FrozenList:
         """The content for the log's copy of a sub-call, as the scope's shapers want it; the first that answers wins.

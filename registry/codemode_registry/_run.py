@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._approval import Approver
+from ._approval import Approver, question
 from ._audit import NativeAudit
 from ._call import CallAudit, CallTiming, CallToken, ToolCall
-from ._cancel import CancelSignal
+from ._cancel import CancelSignal, LoopDoor
 from ._events import Event, EventLog
 from ._json import FrozenDict, NotJsonError, freeze
 from ._layers import Hook, Layer
@@ -40,6 +40,7 @@ class Run:
         "concludes",
         "core",
         "deferred",
+        "door",
         "events",
         "finalize",
         "hard",
@@ -115,6 +116,8 @@ class Run:
         self.prepared: tuple[Tool, Any] | None = None
         self.deferred: list[FrozenDict] = []
         self.concludes = False
+        self.door: LoopDoor | None = None
+        """The way back into the loop, for a body in a thread."""
         self.began = False
         self.hard = False
         """The pipeline itself failed: no review sees the call."""
@@ -172,6 +175,28 @@ class Run:
         """Remember that the body asked to end the turn."""
         if not self.settled:
             self.concludes = True
+
+    def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Tell the observers, on the loop's thread; not once the call is settled."""
+        if self.settled:
+            return
+        if self.door is None:
+            self._tell(done, total, message)
+        else:
+            self.door.call(self._tell, done, total, message)
+
+    def _tell(self, done: float, total: float | None, message: str | None) -> None:
+        for hook in list(self.hooks("progress")):
+            try:
+                hook.fn(self.call, done, total, message)
+            except Exception:
+                LOGGER.warning("an on_progress observer raised", exc_info=True)
+
+    async def ask(self, reason: str, through: Approver | None) -> str:
+        """A question about the call while its body runs."""
+        if self.settled:
+            return "unavailable"
+        return await question(self, reason, through or self.approver, [self.audit.asking(self.call)])
 
     # ---- records ----
 

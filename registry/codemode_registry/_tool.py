@@ -15,11 +15,11 @@ from __future__ import annotations
 import copy
 import math
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from ._call import ToolCall
+from ._call import ApprovalRequest, ToolCall
 from ._cancel import CancelSignal
 from ._errors import RegistrationError
 from ._json import thaw
@@ -48,29 +48,44 @@ class ToolAnnotations:
     open_world: bool | None = None
 
 
+class CallPort(Protocol):
+    """What a body may do to its call; the pipeline's side of `ToolContext`."""
+
+    def defer(self, message: object) -> None:
+        """Keep a context for the result."""
+        ...
+
+    def conclude(self) -> None:
+        """Ask to end the turn."""
+        ...
+
+    def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Tell the observers."""
+        ...
+
+    async def ask(self, reason: str, through: Callable[[ApprovalRequest], Awaitable[str]] | None) -> str:
+        """Ask a human; the outcome."""
+        ...
+
+    async def warn(self, source: str, message: str) -> None:
+        """Append a warning."""
+        ...
+
+
 class ToolContext:
     """What a body gets beside its arguments. Its methods work detached, and do nothing once the call is settled.
 
     A parameter annotated `ToolContext` is filled in and is no part of the schema.
     """
 
-    __slots__ = ("_conclude", "_defer", "_progress", "call", "cancel")
+    __slots__ = ("_port", "call", "cancel")
 
-    def __init__(
-        self,
-        call: ToolCall,
-        cancel: CancelSignal,
-        defer: Callable[[object], None],
-        conclude: Callable[[], None],
-        progress: Callable[[float, float | None, str | None], None],
-    ) -> None:
+    def __init__(self, call: ToolCall, cancel: CancelSignal, port: CallPort) -> None:
         self.call = call
         """The call; `call.token` is the `parent` of calls that this body makes."""
         self.cancel = cancel
         """Set when the body should stop: the caller, a wrapper or the timeout."""
-        self._defer = defer
-        self._conclude = conclude
-        self._progress = progress
+        self._port = port
 
     def defer_context(self, message: str | Mapping[str, Any]) -> None:
         """Add a message to the conversation after this call: a JSON object, or a user message's text.
@@ -78,15 +93,31 @@ class ToolContext:
         Raises:
             TypeError: it is neither.
         """
-        self._defer(message)
+        self._port.defer(message)
 
     def conclude_turn(self) -> None:
         """Ask to end the model's turn, if the call succeeds."""
-        self._conclude()
+        self._port.conclude()
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the registry's `on_progress` observers how far the call is. Never raises for their sake."""
-        self._progress(done, total, message)
+        self._port.progress(done, total, message)
+
+    async def ask(self, reason: str, *, through: Callable[[ApprovalRequest], Awaitable[str]] | None = None) -> str:
+        """Ask a human about this call while its body runs (an async one): logged, and under the approval policy in force.
+
+        Args:
+            reason: What is asked.
+            through: Asks in place of the approver in force.
+
+        Returns:
+            `"allowed-once"`, `"rejected"`, `"cancelled"` or `"unavailable"`; only the first is a yes.
+        """
+        return await self._port.ask(reason, through)
+
+    async def warn(self, source: str, message: str) -> None:
+        """Append a `warning` event about this call, and log it."""
+        await self._port.warn(source, message)
 
 
 class Tool:
