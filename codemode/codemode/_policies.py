@@ -92,13 +92,13 @@ def install_policies(registry: Registry, rules: PolicyRules, *, scope: Scope | N
 
     def refuse(call: ToolCall) -> str | None:
         verdict, rule = rules.verdict(call.name, read_only=read_only(call))
-        return f"{call.name} is denied by the project's policies ({rule})" if verdict in ("deny", "unlisted") else None
+        return f"{call.name} is denied (project policy: {rule})" if verdict in ("deny", "unlisted") else None
 
     async def question(call: ToolCall, next: Callable[[], Awaitable[Decision]]) -> Decision:
         decision = await next()
         verdict, rule = rules.verdict(call.name, read_only=read_only(call))
         if verdict == "ask" and isinstance(decision, Allow):
-            return Ask(f"the project's policies ask ({rule})")
+            return Ask(f"project policy: {rule}")
         return decision
 
     return InstalledPolicies((target.guard(refuse).dispose, target.pre_execute(question, prepend=True).dispose))

@@ -41,7 +41,7 @@ def test_a_question_is_answered_at_the_terminal(here: Path) -> None:
     screen.expect("wipe wants to run with")
     screen.expect("run it?")
     assert '"what": "one"' in screen.text
-    assert "policies ask" in screen.text
+    assert "because: project policy: ask 'wipe'" in screen.text
     screen.send("maybe\n")
     screen.send("y\n")
     screen.expect('"what": "two"')

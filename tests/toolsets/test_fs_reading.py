@@ -138,6 +138,7 @@ async def test_a_cap_is_never_silent(tree: Path, tools: Tools, monkeypatch: pyte
     assert "more than 3 files" in await tools.refusal("glob", pattern="*.txt")
     assert "more than 3 matches" in await tools.refusal("grep", pattern="hit")
     assert len(await tools("glob", pattern="*.txt", limit=2)) == 2
+    assert "limit" in await tools.refusal("glob", pattern="*.txt", limit=1_000_000)
     monkeypatch.setattr(_search, "MAX_VISITED", 4)
     assert "more than 4 entries" in await tools.refusal("list")
     assert "more than 4 entries" in await tools.refusal("glob", pattern="**/*.py")

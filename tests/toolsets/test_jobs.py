@@ -212,3 +212,18 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+async def test_what_a_model_reads_is_the_text_and_the_state(toolset: Any) -> None:
+    registry = Registry()
+    registry.add(toolset, namespace="jobs")
+
+    async def read(name: str, **arguments: Any) -> str:
+        return str((await registry.call(f"jobs.{name}", arguments)).content[0]["text"])
+
+    assert await read("list") == "no jobs"
+    assert "command-1: running" in await read("start", command=python("print('hello')"), label="greet")
+    assert await read("output", job_id="command-1", wait=True) == "hello\n[command-1: completed, exit code 0]"
+    assert await read("output", job_id="command-1") == "[no new output]\n[command-1: completed, exit code 0]"
+    assert await read("list") == "command-1 [command] completed, exit code 0: greet"
+    assert await read("kill", job_id="command-1") == "command-1: completed, exit code 0"

@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 
@@ -26,6 +26,9 @@ from codemode_registry import CancelSignal, EventLog, JsonlEventLog
 
 from .._project import Project, ProjectError
 from ._terminal import note
+
+if TYPE_CHECKING:
+    from .._project_registry import Opened
 
 T = TypeVar("T")
 
@@ -86,6 +89,13 @@ async def interruptible(cancel: CancelSignal, *, what: str) -> AsyncGenerator[li
         await ready.wait()
         yield came
         tasks.cancel_scope.cancel()
+
+
+def tell_down(opened: Opened) -> None:
+    """Name the MCP servers that are not up; the rest goes on without them."""
+    for status in opened.upstreams.status() if opened.upstreams is not None else ():
+        if status.state in ("down", "starting"):
+            note(f"MCP server {status.name!r} is {status.state}: {status.error or 'it has not answered yet'}")
 
 
 def log_place(flag: Path | None, project: Project) -> Path:

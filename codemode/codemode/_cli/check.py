@@ -64,8 +64,10 @@ async def _check(text: str, project: Project, flags: Flags) -> list[Diagnostic]:
     from codemode import check_program
 
     from .._project_registry import open_registry
+    from ._session import tell_down
 
     async with open_registry(project, flags) as opened:
+        tell_down(opened)
         # check_program is synchronous: it has a loop of its own for the child that reads the program
         return await anyio.to_thread.run_sync(check_program, text, opened.registry)
 

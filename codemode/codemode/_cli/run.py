@@ -117,7 +117,7 @@ class RunJob:
         from codemode_registry import CancelSignal
 
         from .._project_registry import open_registry
-        from ._session import Interrupted, interruptible, log_place, opened_log
+        from ._session import Interrupted, interruptible, log_place, opened_log, tell_down
         from ._terminal import console, note
 
         cancel = CancelSignal()
@@ -130,6 +130,7 @@ class RunJob:
                 opened_log(place, fsync=fsync) as events,
                 open_registry(self.project, self.flags) as opened,
             ):
+                tell_down(opened)
                 result = await self._program(opened, events, cancel, shown=shown)
         except Interrupted as interrupted:
             note(f"ended at once; what was done is in the log: {place}")

@@ -58,7 +58,9 @@ async def _stubs(project: Project, flags: Flags, form: Literal["pyi", "prompt"])
     from codemode_stubs import render_stubs
 
     from .._project_registry import open_registry
+    from ._session import tell_down
 
     async with open_registry(project, flags) as opened:
+        tell_down(opened)
         listed = opened.registry.tools()
         return render_stubs(listed, form=form), len(listed)

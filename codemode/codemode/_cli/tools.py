@@ -80,8 +80,10 @@ async def _listed(project: Project, flags: Flags) -> tuple[list[Row], dict[str, 
     from codemode_stubs import render_stubs
 
     from .._project_registry import open_registry
+    from ._session import tell_down
 
     async with open_registry(project, flags) as opened:
+        tell_down(opened)
         listed = [tool for tool in opened.registry.tools() if tool.full_name != "run_code"]
         frame = len(render_stubs([], form="prompt"))
         rows = [_row(tool, opened.rules, frame) for tool in listed]

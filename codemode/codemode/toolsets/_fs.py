@@ -39,7 +39,8 @@ MAX_LINE_CHARS = 500
 """Characters of a matching line that grep gives back."""
 
 T = TypeVar("T")
-Limit = Annotated[int, Field(ge=1)]
+Limit = Annotated[int, Field(ge=1, le=MAX_ENTRIES)]
+Lines = Annotated[int, Field(ge=1)]
 
 
 @with_config(CLOSED)
@@ -114,7 +115,7 @@ class FileTools:
         paths = (item.path for item in self._files(ctx, pattern, path, hidden=hidden))
         return capped(paths, limit, "files", path)
 
-    def read(self, ctx: ToolContext, path: str, offset: Limit = 1, limit: Limit | None = None) -> str:
+    def read(self, ctx: ToolContext, path: str, offset: Lines = 1, limit: Lines | None = None) -> str:
         """Read a text file (UTF-8), whole or a window of its lines.
 
         Args:
@@ -294,7 +295,7 @@ def capped(items: Generator[T, None, None], limit: int | None, what: str, path: 
         FsError: no limit was given and there are more than a result may have.
     """
     with contextlib.closing(items):  # a walk cut short lets go of its descriptors here, not some time later
-        found = list(islice(items, MAX_ENTRIES + 1 if limit is None else min(limit, MAX_ENTRIES)))
+        found = list(islice(items, MAX_ENTRIES + 1 if limit is None else limit))
     if len(found) > MAX_ENTRIES:
         raise FsError(
             f"more than {MAX_ENTRIES:,} {what} in {quoted(path)}: narrow the search, or give limit for the first few"

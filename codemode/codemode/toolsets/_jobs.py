@@ -20,8 +20,8 @@ import signal
 import subprocess
 import threading
 import weakref
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import anyio
 from pydantic import Field, with_config
@@ -193,6 +193,29 @@ def _handle(view: JobView) -> JobHandle:
     }
 
 
+def shown_output(arguments: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+    """What a model reads of an `output`: the text and a line on the job's state."""
+    job, text = value["job"], value["text"]
+    lost = f"[{value['dropped']:,} bytes before this were too many to keep]\n" if value["dropped"] else ""
+    body = text if text.endswith("\n") else f"{text}\n" if text else "[no new output]\n"
+    return f"{lost}{body}[{job['job_id']}: {_state(job)}]"
+
+
+def shown_jobs(arguments: Mapping[str, Any], value: Sequence[Mapping[str, Any]]) -> str:
+    """What a model reads of a `list`."""
+    return "\n".join(f"{job['job_id']} [{job['kind']}] {_state(job)}: {job['label']}" for job in value) or "no jobs"
+
+
+def shown_handle(arguments: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+    """What a model reads of a `start` or a `kill`."""
+    hint = f"; its output: output(job_id={value['job_id']!r})" if value["status"] == "running" else ""
+    return f"{value['job_id']}: {_state(value)}{hint}"
+
+
+def _state(job: Mapping[str, Any]) -> str:
+    return f"{job['status']}, {job['detail']}" if job["detail"] else str(job["status"])
+
+
 def job_tools(*, cwd: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None) -> Toolset:
     """Tools for long work: start a command in the background, see its output, list and kill.
 
@@ -208,13 +231,20 @@ def job_tools(*, cwd: str | os.PathLike[str] = ".", env: Mapping[str, str] | Non
     bodies = JobTools(board, os.path.abspath(cwd), chosen)
     looks = ToolAnnotations(read_only=True, destructive=False, open_world=False)
     acts = ToolAnnotations(read_only=False, destructive=True, open_world=True)
+    ends = ToolAnnotations(read_only=False, destructive=True, open_world=False)
+    patience = MAX_WAIT_SECONDS + 10
     tools: list[Tool] = [
-        function_tool(bodies.start, name="start", annotations=acts),
+        function_tool(bodies.start, name="start", render=shown_handle, annotations=acts),
         function_tool(
-            bodies.output, name="output", concurrency_safe=True, timeout=MAX_WAIT_SECONDS + 10, annotations=looks
+            bodies.output,
+            name="output",
+            concurrency_safe=True,
+            timeout=patience,
+            render=shown_output,
+            annotations=looks,
         ),
-        function_tool(bodies.list_jobs, name="list", concurrency_safe=True, annotations=looks),
-        function_tool(bodies.kill, name="kill", annotations=ToolAnnotations(read_only=False, destructive=True)),
+        function_tool(bodies.list_jobs, name="list", concurrency_safe=True, render=shown_jobs, annotations=looks),
+        function_tool(bodies.kill, name="kill", render=shown_handle, annotations=ends),
     ]
     atexit.register(_close, weakref.ref(board))
     return Toolset("jobs", tools, close=board.close)
