@@ -32,7 +32,40 @@ _COMPILE_STACK: Final = 12_000
 _ANY_NAME: Final[Mapping[str, frozenset[str]]] = {"tools": frozenset(["*"]), "codemode": frozenset(["*"])}
 
 _OTHER_LANGUAGES: Final = frozenset(
-    ["ls", "cd", "cat", "pip", "pip3", "npm", "npx", "curl", "wget", "git", "echo", "grep", "rm", "mkdir", "cp", "mv", "python", "python3", "node", "sudo", "apt", "bash", "sh", "cmd", "const", "let", "var", "function", "SELECT", "INSERT", "#!/bin/bash", "#!/bin/sh"]
+    [
+        "ls",
+        "cd",
+        "cat",
+        "pip",
+        "pip3",
+        "npm",
+        "npx",
+        "curl",
+        "wget",
+        "git",
+        "echo",
+        "grep",
+        "rm",
+        "mkdir",
+        "cp",
+        "mv",
+        "python",
+        "python3",
+        "node",
+        "sudo",
+        "apt",
+        "bash",
+        "sh",
+        "cmd",
+        "const",
+        "let",
+        "var",
+        "function",
+        "SELECT",
+        "INSERT",
+        "#!/bin/bash",
+        "#!/bin/sh",
+    ]
 )
 
 

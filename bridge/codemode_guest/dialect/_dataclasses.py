@@ -220,7 +220,7 @@ def _add_init(cls: Any, fields: list[Field], options: _Options) -> None:
         if each.has_default:
             seen_default = each
         elif seen_default is not None:
-            named = f" {seen_default.name!r}" if sys.version_info >= (3, 12) else ""
+            named = f" {seen_default.name!r}" if sys.version_info >= (3, 13) else ""
             raise TypeError(f"non-default argument {each.name!r} follows default argument{named}")
     post = any("__post_init__" in each.__dict__ for each in mro(cls))
     shape = (

@@ -4,24 +4,28 @@ A native load of `x.name` is as safe as a guarded one if every object that a pro
 has it in its row of the table.  Two kinds of names qualify:
 
 - names of `_COMMON`, a fixed list, less those that some reachable type has and the table does not allow;
-- names that no host object has at all: not a name, attribute, identifier or string constant of any module that the
-  facades are made from, or that those modules can reach.  Such a name can only be the program's own.
+- names that no host object has at all: no name in a module that the facades are made from or that those modules can
+  reach, no attribute of any of their classes, and nothing that their code ever stores in an instance.  Such a name can
+  only be the program's own.
 
-Native stores are for names of the second kind only: host code never reads them, so nothing is changed for it.
+Native stores are for names that this host code does not mention in any role (attribute, global, constant), and for
+common names that no host object which takes new attributes has or mentions: nothing is changed for host code.
 A test crawls what programs can reach and proves both for the running version.
 """
 
 from __future__ import annotations
 
 import functools
+import opcode
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ._names import FRAME_NAMES, words
-from ._policy import POLICY
+from ._policy import EXCEPTION_POLICY, POLICY
 from ._tables import TABLE
+from ._user_types import USER_METACLASSES
 
 _COMMON: Final = words(
     """
@@ -58,6 +62,23 @@ _COMMON: Final = words(
     level info debug warning error critical tool_name code method version description results records config settings
     created updated author comment comments content meta type types field fields filename line lines length
     visit run step steps reset close open handle process send flush
+    push peek delete set options option stack pos search parse load validate root category categories lookup match
+    apply execute dispatch emit fire connect fetch save build make create show display render compute calculate evaluate
+    enqueue dequeue empty peek traverse walk depth breadth cost weight weights distance dist graph edges edge nodes
+    neighbors neighbours source target start_date end_date due created_at updated_at duration deadline timeout interval
+    retries attempts max_retries delay backoff total_count per_page has_more next_cursor next_page token tokens
+    users items_per_page product products order orders customer customers employee employees department salary
+    inventory stock sku unit units rate tax discount subtotal account accounts transactions transaction history
+    log logs events event handlers handler listeners callback callbacks observers state_name transitions current
+    previous initial final visited seen cache hits misses capacity maxsize queue heap matrix grid cells cell board
+    player players points wins losses team teams members member role roles permissions profile group_name
+    author authors content contents summary titles topic topics keyword keywords_found lang language locale country_code
+    lat lng lon latitude longitude altitude radius area perimeter volume color colour shape shapes side sides
+    min_value max_value average avg minimum maximum ratio percent percentage rank ranking rating ratings reviews
+    is_active is_valid is_done is_open active enabled visible deleted archived completed finished started failed passed
+    add_item remove_item get_item to_dict from_dict to_json as_dict summarize report reports format_row
+    issue issues repo repos branch commit commits pull_request labels assignee assignees reviewer milestone severity
+    subject sender recipient recipients to cc bcc attachments folder folders size_bytes mime_type extension
     """
 )
 """Names that programs load all the time."""
@@ -72,12 +93,7 @@ _HIDDEN: Final[tuple[type, ...]] = (
     types.ClassMethodDescriptorType,
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
-    types.CodeType,
-    types.FrameType,
     types.TracebackType,
-    types.CellType,
-    types.ModuleType,
-    types.MappingProxyType,
     types.GenericAlias,
     types.UnionType,
     types.AsyncGeneratorType,
@@ -95,7 +111,10 @@ _HIDDEN: Final[tuple[type, ...]] = (
     enumerate,
     reversed,
 )
-"""Types whose instances a program holds or might hold, of which the table allows nothing."""
+"""Types whose instances a program holds or might hold, of which the table allows nothing.
+
+Frames, code objects, cells, real modules and mapping proxies are not here: nothing hands them out (the crawl test looks
+for them), and the names that lead to or from them are in `FRAME_NAMES`, which are never loaded at all."""
 
 
 def _code_names(code: types.CodeType) -> Iterator[str]:
@@ -147,7 +166,28 @@ def common_names() -> frozenset[str]:
     return _COMMON - unsafe
 
 
-def _walk_modules(roots: Iterable[str]) -> set[str]:
+_STORE_ATTR: Final = opcode.opmap["STORE_ATTR"]
+
+
+def _stored_names(code: types.CodeType) -> Iterator[str]:
+    """The attributes that a code object, or one inside it, stores: what its instances may come to have."""
+    stack = [code]
+    while stack:
+        each = stack.pop()
+        operations = each.co_code[::2]
+        at = operations.find(_STORE_ATTR)
+        if at >= 0:
+            # An operand over 255 is extended; rather than decode it, take every name of such a function.
+            if len(each.co_names) > 255:
+                yield from each.co_names
+            else:
+                while at >= 0:
+                    yield each.co_names[each.co_code[2 * at + 1] % len(each.co_names)]
+                    at = operations.find(_STORE_ATTR, at + 1)
+        stack.extend(constant for constant in each.co_consts if isinstance(constant, types.CodeType))
+
+
+def _walk_modules(roots: Iterable[str], names_of: Callable[[types.CodeType], Iterable[str]]) -> set[str]:
     names: set[str] = set()
     seen: set[int] = set()
     stack: list[Any] = [sys.modules[root] for root in roots if root in sys.modules]
@@ -167,30 +207,62 @@ def _walk_modules(roots: Iterable[str]) -> set[str]:
         else:
             function = _plain_function(value)
             if function is not None:
-                names.update(_code_names(function.__code__))
+                names.update(names_of(function.__code__))
     return names
 
 
 @functools.cache
 def host_names() -> frozenset[str]:
     """Every name that host code which programs can reach knows in any role; computed once per process."""
+    return _known(_code_names)
+
+
+@functools.cache
+def host_attributes() -> frozenset[str]:
+    """Every name that an object of that host code has, or is given, as an attribute; computed once per process."""
+    return _known(_stored_names)
+
+
+def _known(names_of: Callable[[types.CodeType], Iterable[str]]) -> frozenset[str]:
     from .modules import REAL_MODULES
 
-    names = _walk_modules(["builtins", "types", *REAL_MODULES])
-    for cls in object.__subclasses__():
-        names.update(dir(cls))
+    names = _walk_modules(["builtins", "types", *REAL_MODULES], names_of)
+    stack = list(object.__subclasses__())
+    while stack:
+        cls = stack.pop()
+        module: object = type.__dict__["__module__"].__get__(cls)
+        known = not isinstance(module, str) or module.partition(".")[0] in sys.stdlib_module_names
+        if known and cls not in USER_METACLASSES:
+            names.update(dir(cls))
+            stack.extend(type.__subclasses__(cls))
     for cls in [*POLICY, *_HIDDEN]:
-        names.update(dir(cls))
+        names.update(instance_names(cls))
     return frozenset(names) | FRAME_NAMES
+
+
+@functools.cache
+def mutable_names() -> frozenset[str]:
+    """Every name that a reachable host object which takes new attributes, or its class, has or mentions."""
+    names: set[str] = set()
+    for cls in {*POLICY, *EXCEPTION_POLICY}:
+        if cls.__dictoffset__ or not cls.__flags__ & _IMMUTABLE_TYPE:
+            names |= instance_names(cls)
+    return frozenset(names)
+
+
+_IMMUTABLE_TYPE: Final = 1 << 8
+"""Py_TPFLAGS_IMMUTABLETYPE: CPython refuses to set attributes of such a class."""
 
 
 @functools.lru_cache(maxsize=65536)
 def is_foreign(name: str) -> bool:
-    """Whether some host object may have this attribute: then a store must pass the guard."""
-    return name.startswith("__") or "<" in name or name in host_names()
+    """Whether host code may know this attribute of something that takes it: then a store must pass the guard."""
+    if name.startswith("__") or "<" in name:
+        return True
+    return name in host_names() and (name not in common_names() or name in mutable_names())
 
 
 @functools.lru_cache(maxsize=65536)
 def is_direct(name: str) -> bool:
     """Whether a native load is as safe as a guarded one."""
-    return name in common_names() or not is_foreign(name)
+    return name in common_names() or not (name.startswith("__") or "<" in name or name in host_attributes())

@@ -63,6 +63,7 @@ _HOOKS: Final[dict[str, Any]] = {
     "<match-sequence>": match_sequence,
     "<match-mapping>": match_mapping,
     "<match-class>": match_class,
+    "<isinstance>": isinstance,
     "<type-stand-in>": type_stand_in,
     "<async-run>": _async_run,
 }

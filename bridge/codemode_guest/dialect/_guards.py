@@ -164,6 +164,8 @@ def allow_type(
         getattr: called for every other name, `(value, name)`; it raises AttributeError for what there is not.
         getitem: what `value[key]` does.
     """
+    if cls.__dictoffset__ and not issubclass(cls, BaseException):
+        raise TypeError(f"{cls.__name__} must have __slots__: a program could store attributes in its instances")
     TABLE[cls] = frozenset(names or ())
     if getattr is not None:
         GETTERS[cls] = getattr

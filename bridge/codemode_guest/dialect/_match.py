@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from . import _messages as messages
 from ._build import at, hook, load, store, truth
-from ._names import FRAME_NAMES, is_dunder
+from ._names import FRAME_NAMES, is_dunder, words
+
+_SELF_MATCHING = words("bool bytearray bytes dict float frozenset int list set str tuple")
 
 if TYPE_CHECKING:
     from ._transform import ExpressionTransformer
@@ -105,15 +107,40 @@ class PatternCompiler:
                 inner.append((index, each))
         return [test, *self._parts(found, inner)]
 
+    def _is_plain_type(self, pattern: ast.MatchClass) -> bool:
+        """`int(n)`, `str()`: a built-in class that matches itself, with nothing to look up."""
+        return (
+            isinstance(pattern.cls, ast.Name)
+            and pattern.cls.id in _SELF_MATCHING
+            and pattern.cls.id not in self._transformer.facts.bound
+            and len(pattern.patterns) < 2
+            and not pattern.kwd_attrs
+        )
+
     def _mapping(self, pattern: ast.MatchMapping, subject: ast.expr) -> list[ast.expr]:
+        literal = [key.value for key in pattern.keys if isinstance(key, ast.Constant)]
+        for index, key in enumerate(literal):
+            if key in literal[:index]:
+                self._transformer.refuse(pattern, f"mapping pattern checks duplicate key ({key!r})", "syntax")
         keys = ast.Tuple([self._transformer.visit(key) for key in pattern.keys], ast.Load())
-        test, found = self._looked(hook("<match-mapping>", subject, keys, ast.Constant(pattern.rest is not None)))
+        test, found = self._looked(
+            hook(
+                "<match-mapping>",
+                subject,
+                keys,
+                ast.Constant(pattern.rest is not None),
+                ast.Constant(len(literal) == len(pattern.keys)),
+            )
+        )
         inner = list(enumerate(pattern.patterns))
         if pattern.rest is not None:
             inner.append((len(inner), at(ast.MatchAs(None, pattern.rest), pattern)))
         return [test, *self._parts(found, inner)]
 
     def _class(self, pattern: ast.MatchClass, subject: ast.expr) -> list[ast.expr]:
+        if self._is_plain_type(pattern):
+            test = hook("<isinstance>", subject, pattern.cls)
+            return [test, *(each for part in pattern.patterns for each in self._tests(part, subject))]
         for name in pattern.kwd_attrs:
             if is_dunder(name) or name in FRAME_NAMES:
                 self._transformer.refuse(pattern, messages.pattern_attribute(name))

@@ -24,6 +24,8 @@ _SELF_MATCHING: Final = (bool, bytearray, bytes, dict, float, frozenset, int, li
 def match_sequence(subject: Any, size: int, star: int | None, star_unused: bool) -> list[Any] | None:
     """The items that the sub-patterns get; the starred part is a list."""
     kind = type(subject)
+    if star is None and (kind is list or kind is tuple):
+        return subject[:] if len(subject) == size else None  # type: ignore[no-any-return]
     if kind is not list and kind is not tuple:
         if issubclass(kind, (str, bytes, bytearray)) or not isinstance(subject, collections.abc.Sequence):
             return None
@@ -42,28 +44,38 @@ def match_sequence(subject: Any, size: int, star: int | None, star_unused: bool)
     return [*items[:star], items[star : length - after], *items[length - after :]]
 
 
-def match_mapping(subject: Any, keys: tuple[Any, ...], rest: bool) -> list[Any] | None:
+def match_mapping(subject: Any, keys: tuple[Any, ...], rest: bool, distinct: bool) -> list[Any] | None:
     """The values of the keys, and the rest of the mapping if it is wanted."""
-    if not isinstance(subject, collections.abc.Mapping) or len(subject) < len(keys):
-        return None
-    seen: set[Any] = set()
-    for key in keys:
-        if key in seen:
-            raise ValueError(f"mapping pattern checks duplicate key ({key!r})")
-        seen.add(key)
-    found: list[Any] = []
-    get = subject.get
-    for key in keys:
-        value = get(key, _MISSING)
-        if value is _MISSING:
+    if type(subject) is dict and distinct:
+        found = [subject[key] for key in keys if key in subject]
+        if len(found) != len(keys):
             return None
-        found.append(value)
+    else:
+        if not isinstance(subject, collections.abc.Mapping) or len(subject) < len(keys):
+            return None
+        if not distinct:
+            _refuse_duplicates(keys)
+        found = []
+        get = subject.get
+        for key in keys:
+            value = get(key, _MISSING)
+            if value is _MISSING:
+                return None
+            found.append(value)
     if rest:
         remaining = dict(subject)
         for key in keys:
             del remaining[key]
         found.append(remaining)
     return found
+
+
+def _refuse_duplicates(keys: tuple[Any, ...]) -> None:
+    seen: set[Any] = set()
+    for key in keys:
+        if key in seen:
+            raise ValueError(f"mapping pattern checks duplicate key ({key!r})")
+        seen.add(key)
 
 
 def match_class(subject: Any, cls: Any, positional: int, names: tuple[str, ...]) -> list[Any] | None:

@@ -27,7 +27,7 @@ def words(text: str) -> frozenset[str]:
 HOOKS: Final = words(
     """
     <getattr> <write> <import> <from> <super> <class> <type-of> <last> <catch> <catch-star> <match-sequence>
-    <match-mapping> <match-class> <type-stand-in> <async-run>
+    <match-mapping> <match-class> <isinstance> <type-stand-in> <async-run>
     """
 )
 """Every global that generated code may call."""

@@ -145,7 +145,7 @@ POLICY: Final[dict[type, frozenset[str]]] = {
     decimal.DecimalTuple: words("sign digits exponent") | _NAMED_TUPLE,
     decimal.Context: _CONTEXT_FLAGS
     | words(
-        """abs add clear_flags compare copy create_decimal create_decimal_from_float divide divide_int divmod exp fma
+        """abs add clear_flags compare compare_total copy copy_abs copy_negate copy_sign rotate shift create_decimal create_decimal_from_float divide divide_int divmod exp fma
         is_finite is_infinite is_nan is_zero ln log10 max min minus multiply normalize plus power quantize remainder
         sqrt subtract to_eng_string to_integral_value to_sci_string"""
     ),
@@ -183,7 +183,7 @@ POLICY: Final[dict[type, frozenset[str]]] = {
     functools._CacheInfo: words("hits misses maxsize currsize") | _NAMED_TUPLE,  # type: ignore[attr-defined]
     operator.itemgetter: frozenset(),
     itertools.chain: words("from_iterable"),
-    io.StringIO: _STREAM,
+    io.StringIO: _STREAM | words("errors newlines line_buffering"),
     io.BytesIO: _STREAM,
     random.Random: words(
         """betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits lognormvariate
@@ -205,7 +205,7 @@ POLICY: Final[dict[type, frozenset[str]]] = {
     csv.DictWriter: words("writerow writerows writeheader fieldnames"),
     urllib.parse.ParseResult: _URL,
     urllib.parse.SplitResult: _URL,
-    urllib.parse.DefragResult: words("url fragment geturl count index"),
+    urllib.parse.DefragResult: words("url fragment geturl count index encode"),
     contextlib.AsyncExitStack: words(
         "enter_async_context enter_context push_async_callback callback aclose pop_all push push_async_exit"
     ),
@@ -224,10 +224,13 @@ CLASS_NAMES: Final[dict[type, frozenset[str]]] = {
     str: words("maketrans"),
     bytes: words("fromhex maketrans"),
     bytearray: words("fromhex maketrans"),
+    bool: words("from_bytes"),
     int: words("from_bytes"),
     float: words("fromhex from_number"),
     complex: words("from_number"),
     dict: words("fromkeys"),
+    collections.Counter: words("fromkeys"),
+    collections.defaultdict: words("fromkeys"),
     collections.OrderedDict: words("fromkeys"),
     collections.ChainMap: words("fromkeys"),
     datetime.date: words("fromisocalendar fromisoformat fromordinal fromtimestamp today strptime min max resolution"),

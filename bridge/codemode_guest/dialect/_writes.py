@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from ._facade import FACADES
@@ -20,16 +21,40 @@ from ._user_types import (
 
 _MISSING: Final = object()
 
+WRITABLE_SEEN: Final[dict[type, set[str]]] = {}
+"""Class of the program -> attributes of its instances that were found to be writable: no host class has them."""
 
-def write_guard(value: Any, name: str) -> Any:
-    """Return the value if its attribute may be written (`<write>`), else raise AttributeError."""
+
+def write_guard(
+    value: Any,
+    name: str,
+    _table: dict[type, set[str]] = WRITABLE_SEEN,
+    _type: Callable[[object], type] = type,
+) -> Any:
+    """Return the value if its attribute may be written (`<write>`), else raise AttributeError.
+
+    The fast path is one look-up: for a class of the program, names that were found to be its own.
+    """
+    allowed = _table.get(_type(value))
+    if allowed is not None and name in allowed:
+        return value
+    return _checked(value, name)
+
+
+def _checked(value: Any, name: str) -> Any:
     kind = type(value)
     if is_dunder(name) or name in FRAME_NAMES:
         raise AttributeError(f"cannot assign to attribute '{name}' of '{type_name(value)}' object")
     if type(kind) in USER_METACLASSES:
         if all(_host_allows(cls, name) for cls in mro(kind)):
+            WRITABLE_SEEN.setdefault(kind, set()).add(name)
             return value
-    elif is_user_class(value) or is_program_function(value) or name in WRITABLE.get(kind, ()) or (issubclass(kind, BaseException) and all(_host_allows(cls, name) for cls in mro(kind))):
+    elif (
+        is_user_class(value)
+        or is_program_function(value)
+        or name in WRITABLE.get(kind, ())
+        or (issubclass(kind, BaseException) and all(_host_allows(cls, name) for cls in mro(kind)))
+    ):
         return value
     if name in TABLE.get(kind, ()):
         raise AttributeError(f"'{type_name(value)}' object attribute '{name}' is read-only")

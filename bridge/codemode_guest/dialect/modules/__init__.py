@@ -36,7 +36,15 @@ _RUN_NAMES: Final[dict[str, frozenset[str]]] = {
     "logging": _logging.NAMES,
     "pprint": frozenset(["pformat", "pprint", "pp"]),
     "traceback": frozenset(
-        ["format_exc", "format_exception", "format_exception_only", "print_exc", "print_exception", "format_tb", "print_tb"]
+        [
+            "format_exc",
+            "format_exception",
+            "format_exception_only",
+            "print_exc",
+            "print_exception",
+            "format_tb",
+            "print_tb",
+        ]
     ),
     "contextlib": frozenset([*_concurrent.CONTEXTLIB, "redirect_stdout", "redirect_stderr"]),
 }
@@ -151,7 +159,7 @@ def preload() -> None:
     """Load what listed functions import or read lazily, so that it is there after the seal."""
     import codecs
 
-    from .._direct import common_names, host_names
+    from .._direct import common_names, host_attributes, host_names
 
     for encoding in _ENCODINGS.split():
         try:
@@ -161,6 +169,7 @@ def preload() -> None:
     _timing.preload_zones()
     common_names()
     host_names()
+    host_attributes()
 
 
 _ENCODINGS: Final = """ascii utf_8 utf_8_sig utf_7 utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be latin_1 iso8859_2

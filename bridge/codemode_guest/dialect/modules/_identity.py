@@ -34,7 +34,22 @@ def _new_hash(name: Any, data: Any = b"", *, usedforsecurity: bool = True) -> An
 
 
 _HASHES = frozenset(
-    ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_224", "sha3_256", "sha3_384", "sha3_512", "shake_128", "shake_256", "blake2b", "blake2s"]
+    [
+        "md5",
+        "sha1",
+        "sha224",
+        "sha256",
+        "sha384",
+        "sha512",
+        "sha3_224",
+        "sha3_256",
+        "sha3_384",
+        "sha3_512",
+        "shake_128",
+        "shake_256",
+        "blake2b",
+        "blake2s",
+    ]
 )
 _HASH_NAMES: dict[Any, str] = {getattr(hashlib, name): name for name in _HASHES}
 

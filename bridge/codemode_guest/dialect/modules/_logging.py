@@ -251,7 +251,34 @@ def guarded_exception() -> BaseException | None:
 
 
 NAMES: Final = frozenset(
-    ["basicConfig", "getLogger", "debug", "info", "warning", "warn", "error", "critical", "fatal", "exception", "log", "disable", "getLevelName", "CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET", "Logger", "StreamHandler", "NullHandler", "Formatter", "root"]
+    [
+        "basicConfig",
+        "getLogger",
+        "debug",
+        "info",
+        "warning",
+        "warn",
+        "error",
+        "critical",
+        "fatal",
+        "exception",
+        "log",
+        "disable",
+        "getLevelName",
+        "CRITICAL",
+        "FATAL",
+        "ERROR",
+        "WARNING",
+        "WARN",
+        "INFO",
+        "DEBUG",
+        "NOTSET",
+        "Logger",
+        "StreamHandler",
+        "NullHandler",
+        "Formatter",
+        "root",
+    ]
 )
 
 

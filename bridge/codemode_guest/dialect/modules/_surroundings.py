@@ -13,7 +13,27 @@ from ._output import Output
 from ._pick import Members, pick
 
 SYS_NAMES: Final = frozenset(
-    ["version", "version_info", "maxsize", "float_info", "int_info", "hash_info", "maxunicode", "byteorder", "stdout", "stderr", "exit", "argv", "platform", "exc_info", "getrecursionlimit", "getsizeof", "getdefaultencoding", "implementation_name", "modules_note"]
+    [
+        "version",
+        "version_info",
+        "maxsize",
+        "float_info",
+        "int_info",
+        "hash_info",
+        "maxunicode",
+        "byteorder",
+        "stdout",
+        "stderr",
+        "exit",
+        "argv",
+        "platform",
+        "exc_info",
+        "getrecursionlimit",
+        "getsizeof",
+        "getdefaultencoding",
+        "implementation_name",
+        "modules_note",
+    ]
 ) - {"implementation_name", "modules_note"}
 _VERSION_NAMES: Final = ("major", "minor", "micro", "releaselevel", "serial", "count", "index")
 
