@@ -335,13 +335,25 @@ async def test_an_approver_that_fails_or_says_no_declines(odd: Config) -> None:
         assert await answer_to(registry, QUESTION) == {"action": "decline"}
         assert await answer_to(registry, QUESTION) == {"action": "cancel"}
         assert await answer_to(registry, QUESTION) == {"action": "decline"}
-        await eventually(lambda: _has(registry, "could not be put"))
+        events = registry.events
+        assert isinstance(events, MemoryEventLog)
+        decided = [event.data["outcome"] for event in events.events if event.type == "approval/decided"]
+        assert decided == ["rejected", "unavailable", "cancelled", "unavailable"]
+
+
+async def test_a_policy_of_never_asking_declines_without_asking(odd: Config) -> None:
+    async def elicit(question: Elicitation) -> ElicitationAnswer:
+        raise AssertionError("asked")
+
+    async with opened({"odd": odd()}, elicitor=elicit) as (registry, _):
+        registry.set_approval_policy("never")
+        assert await answer_to(registry, QUESTION) == {"action": "decline"}
 
 
 async def test_an_elicitor_is_asked_before_the_approver_and_can_fill_in_forms(odd: Config) -> None:
     asked: list[Elicitation] = []
 
-    async def elicit(question: Elicitation) -> ElicitationAnswer | None:
+    async def elicit(question: Elicitation) -> ElicitationAnswer:
         asked.append(question)
         return ElicitationAnswer("accept", {"name": "Ada"})
 
@@ -351,7 +363,7 @@ async def test_an_elicitor_is_asked_before_the_approver_and_can_fill_in_forms(od
 
 
 async def test_a_question_that_could_be_anybodys_is_put_to_nobody(odd: Config) -> None:
-    async def elicit(question: Elicitation) -> ElicitationAnswer | None:
+    async def elicit(question: Elicitation) -> ElicitationAnswer:
         raise AssertionError("asked")
 
     async with opened({"odd": odd()}, elicitor=elicit) as (registry, _):

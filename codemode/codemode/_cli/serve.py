@@ -81,7 +81,7 @@ class ServeJob:
     ) -> None:
         self.project, self.flags, self.limits, self.log = project, flags, limits, log
         self.mode: Literal["code", "both"] = mode
-        self.seal = seal
+        self.seal: Literal["required", "preferred"] | None = seal
 
     def over_stdio(self) -> int:
         """Serve the client at the other end of stdin and stdout; -> the exit code."""
@@ -117,7 +117,7 @@ class ServeJob:
             async with (
                 opened_log(place, fsync=fsync) as events,
                 open_registry(self.project, self.flags) as opened,
-                ProcessRuntime() if self.seal is None else ProcessRuntime(seal=self.seal) as runtime,
+                ProcessRuntime(seal=self.seal) as runtime,
                 CodeMode(opened.registry, mode=self.mode, limits=self.limits, events=events, runtime=runtime) as code,
             ):
                 _tell(opened)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from codemode_registry import JsonValue, Registration, RegistrationError, Registry, Scope
+from codemode_registry import Registration, RegistrationError, Registry, Scope
 
 from ._listing import ToolDefinition
 from ._tools import tool_for, unavailable_tool
@@ -65,15 +65,10 @@ class McpAttachment:
         def problem(message: str) -> None:
             self._warn(self, f"mcp:{upstream.name}", message)
 
-        async def warn(message: str, call_id: str) -> None:
-            if self.registry.events is not None:
-                data: dict[str, JsonValue] = {"source": f"mcp:{upstream.name}", "message": message, "call_id": call_id}
-                await self.registry.events.append("warning", data)
-
         if isinstance(definition, str):
             tool = unavailable_tool(upstream)
         else:
-            made = tool_for(upstream, definition, problem=problem, warn=warn)
+            made = tool_for(upstream, definition, problem)
             if made is None:
                 return None
             tool = made

@@ -10,11 +10,14 @@ Rules
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
-from codemode_registry import ApprovalRequest, Approver, ToolCall
+from codemode_registry import ApprovalRequest, ToolCall, ToolContext
+
+from ._json import is_object, list_or_empty, object_or_empty
 
 Action = Literal["accept", "decline", "cancel"]
 
@@ -44,56 +47,61 @@ class ElicitationAnswer:
 
 DECLINED = ElicitationAnswer("decline")
 
-Elicitor: TypeAlias = Callable[[Elicitation], Awaitable[ElicitationAnswer | None]]
-"""Puts a question to somebody; None if there is nobody, so that the next one may be asked."""
+Elicitor: TypeAlias = Callable[[Elicitation], Awaitable[ElicitationAnswer] | None]
+"""Puts a question to somebody: an async function, or a plain one that returns None at once if there is nobody."""
 
 
-def whose(open_calls: list[ToolCall]) -> ToolCall | None:
+def whose(open_calls: list[ToolContext]) -> ToolContext | None:
     """The call that a question without an address belongs to, None if that cannot be told.
 
     Calls of one root have one caller; the newest of them is named.
     """
-    if len({call.root_call_id for call in open_calls}) != 1:
+    if len({open_call.call.root_call_id for open_call in open_calls}) != 1:
         return None
     return open_calls[-1]
 
 
-def approver_elicitor(approver: Approver) -> Elicitor:
-    """Puts the question to an approver as an `ApprovalRequest`."""
+async def put(question: Elicitation, ctx: ToolContext, elicitor: Elicitor | None) -> ElicitationAnswer:
+    """Puts a question to the elicitor, or where that has nobody to the approver in force for the call.
 
-    async def ask(question: Elicitation) -> ElicitationAnswer | None:
-        content: Mapping[str, Any] | None = None
-        if question.url is None:
-            content = defaults(question.schema or {})
-            if content is None:
-                return DECLINED
-        place = f" (open {question.url})" if question.url is not None else ""
-        answer = await approver(
-            ApprovalRequest(
-                tool_name=question.tool_name,
-                call_id=question.call.call_id,
-                arguments=question.call.arguments,
-                reason=f"MCP server {question.server!r} asks: {question.message}{place}",
-                scope=question.call.scope,
-                cancel=question.call.cancel,
-            )
-        )
-        if answer == "allowed-once":
-            return ElicitationAnswer("accept", content)
-        return ElicitationAnswer("cancel") if answer == "cancelled" else DECLINED
+    Either way it is an approval of the pipeline: logged as asked and decided, and the run's clock stands still.
+    """
+    place = f" (open {question.url})" if question.url is not None else ""
+    reason = f"MCP server {question.server!r} asks: {question.message}{place}"
+    pending = elicitor(question) if elicitor is not None else None
+    if pending is not None:
+        given: list[ElicitationAnswer] = []
 
-    return ask
+        async def through(request: ApprovalRequest) -> str:
+            given.append(await pending)
+            return _OUTCOMES[given[0].action]
+
+        try:
+            outcome = await ctx.ask(reason, through=through)
+        finally:
+            if inspect.iscoroutine(pending):
+                pending.close()  # a policy, or a call that is over, may have left it unasked
+        said = given[0] if given else DECLINED
+        return said if said.action != "accept" or outcome == "allowed-once" else DECLINED
+    content = {} if question.url is not None else defaults(question.schema or {})
+    if content is None:
+        return DECLINED
+    outcome = await ctx.ask(reason)
+    if outcome == "allowed-once":
+        return ElicitationAnswer("accept", content)
+    return ElicitationAnswer("cancel") if outcome == "cancelled" else DECLINED
+
+
+_OUTCOMES: Mapping[Action, str] = {"accept": "allowed-once", "decline": "rejected", "cancel": "cancelled"}
 
 
 def defaults(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """The answer that a plain yes gives to a form; None if something must be filled in that has no default."""
-    properties = schema.get("properties")
-    fields = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
-    required = schema.get("required")
+    required = list_or_empty(schema.get("required"))
     content: dict[str, Any] = {}
-    for name, field in fields.items():
-        if isinstance(field, dict) and "default" in field:
+    for name, field in object_or_empty(schema.get("properties")).items():
+        if is_object(field) and "default" in field:
             content[name] = field["default"]
-        elif isinstance(required, list | tuple) and name in required:
+        elif name in required:
             return None
     return content

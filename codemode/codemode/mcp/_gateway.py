@@ -41,7 +41,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from codemode._code_mode import CodeMode
-from codemode_registry import RUN_CODE, ApprovalRequest, Approver, CodeModeError, RuntimeUnavailableError, ToolFailure
+from codemode_registry import (
+    RUN_CODE,
+    ApprovalRequest,
+    Approver,
+    CodeModeError,
+    RuntimeUnavailableError,
+    ToolCall,
+    ToolFailure,
+)
 from codemode_stubs import render_stubs, signature
 
 from ._answers import Clean, answer, broken, failure, refused_run, run_answer, tool_answer
@@ -116,7 +124,8 @@ class _Gateway:
         self._code_mode = code_mode
         self._upstreams = upstreams
         self._clean = Clean(upstreams.redact) if upstreams is not None else Clean()
-        self._menu = Menu(())
+        self._menu: Menu | None = None
+        self._progress: dict[str, str] = {}
         self._questioners: dict[str, Questioner] = {}
         self._sessions: OrderedDict[int, tuple[object, ServerSession]] = OrderedDict()
         self._bus = InMemorySubscriptionBus()
@@ -137,8 +146,8 @@ class _Gateway:
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncGenerator[dict[str, Any]]:
         """What lives as long as the server: the desk of waiting runs, and the watch on the registry."""
-        self._menu = menu(self._code_mode)
-        watch = self._code_mode.registry.on_change(self._note_change)
+        registry = self._code_mode.registry
+        watches = (registry.on_change(self._note_change), registry.on_progress(self._note_progress))
         if self._upstreams is not None:
             self._upstreams.ask_through(self._put_to_client)
         try:
@@ -151,7 +160,8 @@ class _Gateway:
                     tasks.cancel_scope.cancel()
         finally:
             self._desk = None
-            watch.dispose()
+            for watch in watches:
+                watch.dispose()
             if self._upstreams is not None:
                 self._upstreams.ask_through(None)
 
@@ -163,8 +173,7 @@ class _Gateway:
             self._sessions[id(client)] = (client, ctx.session)
             while len(self._sessions) > _TOLD_CLIENTS:
                 self._sessions.popitem(last=False)
-        self._menu = menu(self._code_mode)
-        return ListToolsResult(tools=list(self._menu.tools))
+        return ListToolsResult(tools=list(self._current_menu().tools))
 
     async def _call_tool(
         self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -203,16 +212,21 @@ class _Gateway:
             finally:
                 del self._questioners[call_id]
 
-        return await _with_heartbeat(
-            ctx,
-            lambda: desk.serve(
+        self._progress[call_id] = "running"
+        try:
+            return await _with_heartbeat(
                 ctx,
-                {"name": params.name, "arguments": arguments},
-                start,
-                state=params.request_state,
-                answers=params.input_responses,
-            ),
-        )
+                lambda seconds: f"{self._clean(self._progress[call_id])} ({seconds:.0f}s)",
+                lambda: desk.serve(
+                    ctx,
+                    {"name": params.name, "arguments": arguments},
+                    start,
+                    state=params.request_state,
+                    answers=params.input_responses,
+                ),
+            )
+        finally:
+            del self._progress[call_id]
 
     async def _run(
         self, name: str, arguments: dict[str, Any], call_id: str, approver: Approver | None
@@ -255,31 +269,35 @@ class _Gateway:
             [{"type": "text", "text": render_stubs([tools[name] for name in dict.fromkeys(names)], form="prompt")}]
         )
 
-    async def _put_to_client(self, question: Elicitation) -> ElicitationAnswer | None:
+    def _put_to_client(self, question: Elicitation) -> Awaitable[ElicitationAnswer] | None:
         """An upstream's question goes to the client whose call it is about, as the upstream put it."""
         questioner = self._questioners.get(question.call.root_call_id)
-        if questioner is None:
-            return None
-        message = f"{question.server}: {question.message}"
-        if question.url is not None:
-            params: Any = ElicitRequestURLParams(message=message, url=question.url, elicitation_id=uuid.uuid4().hex)
-        else:
-            params = ElicitRequestFormParams(message=message, requested_schema=dict(question.schema or _EMPTY_FORM))
-        result = await questioner.ask(params)
-        return ElicitationAnswer(result.action, result.content)
+        return None if questioner is None else _forwarded(question, questioner)
 
-    def _note_change(self, *_: object) -> None:
+    def _current_menu(self) -> Menu:
+        if self._menu is None:
+            self._menu = menu(self._code_mode)
+        return self._menu
+
+    def _note_change(self) -> None:
+        self._menu = None
         self._changed.set()
+
+    def _note_progress(self, call: ToolCall, done: float, total: float | None, message: str | None) -> None:
+        if call.root_call_id in self._progress:
+            amount = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+            self._progress[call.root_call_id] = f"{call.name}: {message or amount}"
 
     async def _announce(self) -> None:
         """Tells clients of a changed menu, once for any number of changes at a time."""
+        told = self._current_menu()
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            now = menu(self._code_mode)
-            if now == self._menu:
+            now = self._current_menu()
+            if now == told:
                 continue
-            self._menu = now
+            told = now
             await self._bus.publish(ToolsListChanged())
             for _, session in list(self._sessions.values()):
                 with anyio.move_on_after(_TELL_SECONDS):
@@ -290,6 +308,16 @@ _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+async def _forwarded(question: Elicitation, questioner: Questioner) -> ElicitationAnswer:
+    message = f"{question.server}: {question.message}"
+    if question.url is not None:
+        params: Any = ElicitRequestURLParams(message=message, url=question.url, elicitation_id=uuid.uuid4().hex)
+    else:
+        params = ElicitRequestFormParams(message=message, requested_schema=dict(question.schema or _EMPTY_FORM))
+    result = await questioner.ask(params)
+    return ElicitationAnswer(result.action, result.content)
 
 
 def _client_approver(questioner: Questioner) -> Approver:
@@ -310,7 +338,9 @@ def _client_approver(questioner: Questioner) -> Approver:
     return approve
 
 
-async def _with_heartbeat(ctx: ServerRequestContext[Any, Any], body: Callable[[], Awaitable[_T]]) -> _T:
+async def _with_heartbeat(
+    ctx: ServerRequestContext[Any, Any], words: Callable[[float], str], body: Callable[[], Awaitable[_T]]
+) -> _T:
     """`body`, with progress meanwhile for a client that asked for it (else the SDK drops it).
 
     What is reported is seconds since the start, which only grow. A failure comes out as it is, not in a group.
@@ -320,7 +350,7 @@ async def _with_heartbeat(ctx: ServerRequestContext[Any, Any], body: Callable[[]
         started = anyio.current_time()
         while True:
             seconds = anyio.current_time() - started
-            await ctx.session.report_progress(round(seconds, 3), None, f"running for {seconds:.0f}s")
+            await ctx.session.report_progress(round(seconds, 3), None, words(seconds))
             await anyio.sleep(HEARTBEAT_SECONDS)
 
     outcome: list[_T] = []

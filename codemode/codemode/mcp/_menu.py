@@ -30,6 +30,9 @@ GET_TOOL_DOCS = "get_tool_docs"
 STUBS_IN_DESCRIPTION_CHARS = 8_000
 """About 2,000 tokens: what a client pays in every conversation. More is fetched when it is needed."""
 
+_SHORTEST_STUB_CHARS = 40
+"""No method is shorter, so that thousands of stubs are not rendered only to find them too long."""
+
 _MOST_MATCHES = 50
 _MOST_NAMES = 50
 _NAMES_SHOWN = 40
@@ -99,9 +102,10 @@ def _available(tools: Sequence[Tool]) -> str:
     """What can be called: stubs of a small set, namespaces of a large one."""
     if not tools:
         return "No tools are available at the moment."
-    stubs = render_stubs(tools, form="prompt").rstrip()
-    if len(stubs) <= STUBS_IN_DESCRIPTION_CHARS:
-        return f"The tools:\n```python\n{stubs}\n```"
+    if len(tools) * _SHORTEST_STUB_CHARS <= STUBS_IN_DESCRIPTION_CHARS:
+        stubs = render_stubs(tools, form="prompt").rstrip()
+        if len(stubs) <= STUBS_IN_DESCRIPTION_CHARS:
+            return f"The tools:\n```python\n{stubs}\n```"
     spaces = Counter(tool.namespace for tool in tools if tool.namespace is not None)
     lines = [f"- tools.{name}: {count} tool{'s' if count > 1 else ''}" for name, count in sorted(spaces.items())]
     alone = [tool.name for tool in tools if tool.namespace is None]

@@ -14,11 +14,11 @@ from contextvars import ContextVar
 
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from codemode_registry import ToolCall
+from codemode_registry import ToolContext
 
-from ._elicitation import DECLINED, Elicitation, Elicitor, whose
+from ._elicitation import DECLINED, Elicitation, Elicitor, put, whose
 
-_own_call: ContextVar[ToolCall | None] = ContextVar("codemode_mcp_own_call", default=None)
+_own_call: ContextVar[ToolContext | None] = ContextVar("codemode_mcp_own_call", default=None)
 """The call whose task this is, or on whose behalf the transport works."""
 
 
@@ -33,38 +33,38 @@ class OpenCalls:
     def __init__(self, server: str, problem: Callable[[str], None]) -> None:
         self._server = server
         self._problem = problem
-        self._calls: dict[int, tuple[ToolCall, str]] = {}
+        self._calls: dict[int, tuple[ToolContext, str]] = {}
 
     @contextmanager
-    def open(self, call: ToolCall, tool: str) -> Generator[None]:
+    def open(self, ctx: ToolContext, tool: str) -> Generator[None]:
         """Holds a call open; `tool` is the server's name of what is called."""
-        token = _own_call.set(call)
-        self._calls[id(call)] = (call, tool)
+        token = _own_call.set(ctx)
+        self._calls[id(ctx)] = (ctx, tool)
         try:
             yield
         finally:
-            del self._calls[id(call)]
+            del self._calls[id(ctx)]
             _own_call.reset(token)
 
-    async def ask(self, params: ElicitRequestParams, elicitor: Elicitor) -> ElicitResult:
+    async def ask(self, params: ElicitRequestParams, elicitor: Elicitor | None) -> ElicitResult:
         """Puts a question of the server to whoever answers for the call that it is about."""
-        call = _own_call.get()
-        if call is None or id(call) not in self._calls:
-            call = whose([call for call, _ in self._calls.values()])
-        if call is None:
+        ctx = _own_call.get()
+        if ctx is None or id(ctx) not in self._calls:
+            ctx = whose([open_call for open_call, _ in self._calls.values()])
+        if ctx is None:
             self._problem("it asked a question that belongs to no single open call; declined")
             return ElicitResult(action="decline")
         form = params if isinstance(params, ElicitRequestFormParams) else None
         question = Elicitation(
             server=self._server,
-            tool_name=f"{self._server}.{self._calls[id(call)][1]}",
+            tool_name=f"{self._server}.{self._calls[id(ctx)][1]}",
             message=params.message,
-            call=call,
+            call=ctx.call,
             schema=form.requested_schema if form is not None else None,
             url=None if isinstance(params, ElicitRequestFormParams) else params.url,
         )
         try:
-            answer = await elicitor(question) or DECLINED
+            answer = await put(question, ctx, elicitor)
         except Exception as error:
             self._problem(f"its question could not be put: {error}; declined")
             answer = DECLINED

@@ -44,6 +44,10 @@ _HARMLESS_VALUE = re.compile(
 )
 
 
+_TOLD_OTHERWISE = "Failed to parse JSONRPC message from server"
+"""The SDK's record, a traceback for each line that a server prints by mistake."""
+
+
 class Redactor:
     """Takes the secrets of some servers out of texts and JSON values.
 
@@ -91,7 +95,9 @@ class RedactingFilter(logging.Filter):
         self._redactor = redactor
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always lets the record through, after taking the secrets out."""
+        """Lets the record through, after taking the secrets out; what is told as a warning event already is dropped."""
+        if record.msg == _TOLD_OTHERWISE:
+            return False
         try:
             message = record.getMessage()
         except Exception:  # a record with wrong arguments is the caller's fault; logging reports it itself

@@ -11,7 +11,7 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from codemode_registry import RegistrationError, Tool, ToolAnnotations, ToolContext, ToolError, thaw
@@ -26,9 +26,6 @@ UNAVAILABLE = "unavailable"
 
 Problem = Callable[[str], None]
 """Takes words about a tool."""
-
-Warn = Callable[[str, str], Awaitable[None]]
-"""Writes a warning about a call: (message, call id)."""
 
 
 class UpstreamTool(Tool):
@@ -52,10 +49,9 @@ class UpstreamTool(Tool):
 class _Body:
     """The body of one tool: calls the server, maps what it answers."""
 
-    def __init__(self, upstream: Upstream, definition: ToolDefinition, warn: Warn) -> None:
+    def __init__(self, upstream: Upstream, definition: ToolDefinition) -> None:
         self._upstream = upstream
         self._definition = definition
-        self._warn = warn
         self.tool: UpstreamTool | None = None
 
     async def __call__(self, arguments: Mapping[str, Any], ctx: ToolContext) -> Any:
@@ -64,7 +60,7 @@ class _Body:
 
         definition = self._definition
         result = await self._upstream.call(
-            definition.name, cast("JsonObject", thaw(arguments)), call=ctx.call, progress=passed_on
+            definition.name, cast("JsonObject", thaw(arguments)), ctx=ctx, progress=passed_on
         )
         found = outcome(
             result,
@@ -77,9 +73,9 @@ class _Body:
         assert self.tool is not None
         broken = found.off_schema or self.tool.broken_promises(found.value)
         if broken:
-            await self._warn(
+            await ctx.warn(
+                f"mcp:{self._upstream.name}",
                 f"tool {definition.name!r} broke its declared output schema, its value is passed on as it is: {broken}",
-                ctx.call.call_id,
             )
         if found.attachments:
             ctx.defer_context({"role": "user", "content": [dict(block) for block in found.attachments]})
@@ -89,14 +85,13 @@ class _Body:
         return self.tool is not None and not self.tool.broken_promises(value)
 
 
-def tool_for(upstream: Upstream, definition: ToolDefinition, *, problem: Problem, warn: Warn) -> Tool | None:
+def tool_for(upstream: Upstream, definition: ToolDefinition, problem: Problem) -> Tool | None:
     """The tool for a definition, with as much of its schemas as holds; None if its name cannot be used.
 
     Args:
         upstream: whose tool it is.
         definition: as the server listed it.
         problem: called with words for what had to be given up.
-        warn: writes a warning about a call of the tool.
     """
     reason: RegistrationError | None = None
     for given_up, parameters, output in (
@@ -105,7 +100,7 @@ def tool_for(upstream: Upstream, definition: ToolDefinition, *, problem: Problem
         ("its input schema is broken: it takes any arguments", dict(OPEN_OBJECT), definition.output),
         ("both its schemas are broken: it takes any arguments, its result is Any", dict(OPEN_OBJECT), None),
     ):
-        tool = _tool(upstream, definition, parameters, output, warn)
+        tool = _tool(upstream, definition, parameters, output)
         try:
             tool.ready()
         except RegistrationError as error:
@@ -118,10 +113,8 @@ def tool_for(upstream: Upstream, definition: ToolDefinition, *, problem: Problem
     return None
 
 
-def _tool(
-    upstream: Upstream, definition: ToolDefinition, parameters: JsonObject, output: JsonObject | None, warn: Warn
-) -> Tool:
-    body = _Body(upstream, definition, warn)
+def _tool(upstream: Upstream, definition: ToolDefinition, parameters: JsonObject, output: JsonObject | None) -> Tool:
+    body = _Body(upstream, definition)
     body.tool = UpstreamTool(
         definition.name,
         upstream.redactor.text(definition.description),

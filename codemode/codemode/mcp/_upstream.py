@@ -32,7 +32,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from codemode_registry import ToolCall, ToolError
+from codemode_registry import ToolContext, ToolError
 
 from ._config import UpstreamConfig
 from ._connection import Mode, Peer, connected, describe, worth_the_handshake
@@ -73,7 +73,7 @@ class Upstream:
         redactor: knows the secrets of all servers.
         on_change: called when its tools or its state changed.
         on_problem: called with words for what was put right or left out.
-        elicitor: who answers a question in the middle of a call; None if nobody can.
+        elicitor: gives whoever is asked first when the server asks something in the middle of a call.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Upstream:
         redactor: Redactor,
         on_change: Callable[[Upstream], None],
         on_problem: Callable[[Upstream, str], None],
-        elicitor: Elicitor,
+        elicitor: Callable[[], Elicitor | None],
     ) -> None:
         self.name = name
         self.config = config
@@ -158,13 +158,13 @@ class Upstream:
         while self._state == "starting" and self._failures == 0:
             await self._entered.wait()
 
-    async def call(self, tool: str, arguments: JsonObject, *, call: ToolCall, progress: ProgressFnT) -> JsonObject:
+    async def call(self, tool: str, arguments: JsonObject, *, ctx: ToolContext, progress: ProgressFnT) -> JsonObject:
         """Calls a tool.
 
         Args:
             tool: the server's own name of it.
             arguments: plain JSON.
-            call: the pipeline's call that this is the body of.
+            ctx: of the pipeline's call that this is the body of.
             progress: gets (done, total, message).
 
         Returns:
@@ -178,7 +178,7 @@ class Upstream:
         for last in (False, True):
             client = await self._ready()
             try:
-                with self._open_calls.open(call, tool):
+                with self._open_calls.open(ctx, tool):
                     result = await client.call_tool(tool, arguments, progress_callback=progress)
             except MCPError as error:
                 if error.code == INVALID_REQUEST and error.message == "Session terminated" and not last:
@@ -347,9 +347,11 @@ class Upstream:
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._note_stale()
+        elif isinstance(message, Exception):
+            self._said_wrong("it sent something that is no message of the protocol (a stray print, perhaps); ignored")
 
     async def _on_elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        return await self._open_calls.ask(params, self._elicitor)
+        return await self._open_calls.ask(params, self._elicitor())
 
     def _said_wrong(self, message: str) -> None:
         self._on_problem(self, self.redactor.text(message))

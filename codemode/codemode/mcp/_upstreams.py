@@ -21,7 +21,7 @@ from codemode_registry import CodeModeError, Registry, Scope
 
 from ._attachment import McpAttachment
 from ._config import ConfigSource, load_config
-from ._elicitation import Elicitation, ElicitationAnswer, Elicitor, approver_elicitor
+from ._elicitation import Elicitor
 from ._secrets import RedactingFilter, redactor_for
 from ._status import UpstreamStatus
 from ._upstream import Upstream
@@ -74,7 +74,7 @@ class McpUpstreams:
                 redactor=self._redactor,
                 on_change=self._changed,
                 on_problem=self._problem,
-                elicitor=self._elicit,
+                elicitor=lambda: self._elicitor,
             )
             for name, server in configs.items()
         ]
@@ -161,17 +161,6 @@ class McpUpstreams:
         events = attachment.registry.events
         if events is not None and self._tasks is not None:
             self._tasks.start_soon(_append, events, {"source": source, "message": message})
-
-    async def _elicit(self, question: Elicitation) -> ElicitationAnswer | None:
-        if self._elicitor is not None:
-            answer = await self._elicitor(question)
-            if answer is not None:
-                return answer
-        for attachment in self._attachments:
-            approver = attachment.registry.approver
-            if approver is not None:
-                return await approver_elicitor(approver)(question)
-        return None
 
 
 async def _append(events: Any, data: dict[str, Any]) -> None:
