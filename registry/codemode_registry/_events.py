@@ -99,7 +99,8 @@ class JsonlEventLog:
         try:
             self._seq = _repair(self._fd, self.path)
         except BaseException:
-            os.close(self._fd)
+            fd, self._fd = self._fd, None  # its number may be somebody else's soon: close it once
+            os.close(fd)
             raise
 
     async def append(self, type: str, data: dict[str, JsonValue]) -> Event:

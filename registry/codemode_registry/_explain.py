@@ -76,7 +76,7 @@ def shown(value: object, limit: int = 60) -> str:
         return f"an object with keys {names}" if keys else "an empty object"
     if isinstance(value, list):
         size = len(value)
-        return f"a list of {size}" if size else "an empty list"
+        return f"an array of {size}" if size else "an empty array"
     return f"a {type(value).__name__}"
 
 
@@ -91,7 +91,7 @@ def literal(value: object, limit: int = 60) -> str:
 
 _KINDS = {
     "object": "an object",
-    "array": "a list",
+    "array": "an array",
     "string": "a string",
     "number": "a number",
     "integer": "an integer",
@@ -145,7 +145,8 @@ def _reword(error: _Error, root: object, schema: Mapping[str, Any]) -> list[Viol
     wording = _WORDINGS.get(name)
     came = _at(root, error.instance_path)
     if wording is not None:
-        return [Violation(path, f"expected {wording(error.kind.value)}, got {shown(came)}{_hint(error, came)}")]
+        hint = _hint(error, came) or _leave_out(error, came, schema)
+        return [Violation(path, f"expected {wording(error.kind.value)}, got {shown(came)}{hint}")]
     if name == "falseSchema":
         return [Violation(path, "is not accepted here")]
     if name == "propertyNames":
@@ -164,6 +165,15 @@ def _hint(error: _Error, came: object) -> str:
         if isinstance(parsed, (dict, list)):
             return "; pass the value itself, not its JSON text"
     return ""
+
+
+def _leave_out(error: _Error, came: object, schema: Mapping[str, Any]) -> str:
+    """What to do in place of passing null for an optional name."""
+    steps = list(error.evaluation_path)
+    if came is not None or len(steps) < 3 or steps[-3] != "properties":
+        return ""
+    required = _follow(schema, steps[:-3]).get("required", ())
+    return "" if steps[-2] in required else "; leave it out where there is no value"
 
 
 def _short(message: str, limit: int = 300) -> str:
@@ -187,10 +197,10 @@ _WORDINGS: dict[str, Callable[[Any], str]] = {
     "minLength": lambda value: f"a string of at least {value} characters",
     "maxLength": lambda value: f"a string of at most {value} characters",
     "pattern": lambda value: f"a string that matches {value}",
-    "minItems": lambda value: f"a list of at least {value} items",
-    "maxItems": lambda value: f"a list of at most {value} items",
-    "uniqueItems": lambda value: "a list without duplicates",
-    "contains": lambda value: "a list with at least one fitting item",
+    "minItems": lambda value: f"an array of at least {value} items",
+    "maxItems": lambda value: f"an array of at most {value} items",
+    "uniqueItems": lambda value: "an array without duplicates",
+    "contains": lambda value: "an array with at least one fitting item",
     "minProperties": lambda value: f"an object with at least {value} keys",
     "maxProperties": lambda value: f"an object with at most {value} keys",
 }
@@ -250,8 +260,13 @@ def _at(root: object, steps: Iterable[str | int]) -> object:
 
 def _owner(schema: Mapping[str, Any], error: _Error) -> Mapping[str, Any]:
     """The subschema that an error's keyword stands in, following local references."""
+    return _follow(schema, list(error.evaluation_path)[:-1])
+
+
+def _follow(schema: Mapping[str, Any], steps: Iterable[str | int]) -> Mapping[str, Any]:
+    """The subschema at the end of an evaluation path, references followed; empty where it leads nowhere."""
     node: Any = schema
-    for step in list(error.evaluation_path)[:-1] if hasattr(error, "evaluation_path") else []:
+    for step in steps:
         if step == "$ref":
             node = _local(schema, node.get("$ref") if isinstance(node, Mapping) else None)
             continue

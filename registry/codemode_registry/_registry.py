@@ -250,11 +250,7 @@ class Registry(Surface):
             self._layer.clock.ticks += 1
             self._changed_quietly()
 
-        try:
-            self._changed()
-        except BaseException:
-            undo()
-            raise
+        self._changed_quietly()
         return Registration(undo)
 
     def _newest_run_code(self) -> Tool | None:

@@ -143,7 +143,7 @@ class Point:
     x: int = 0
 
 
-Pair = namedtuple("Pair", "a b")  # noqa: PYI024
+Pair = namedtuple("Pair", "a b")
 
 NOT_JSON = [
     (math.nan, "nan"),

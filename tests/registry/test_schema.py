@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codemode_registry import Registry, RegistrationError, Tool, freeze
+from codemode_registry import RegistrationError, Registry, Tool, freeze
 from codemode_registry._schema import Schema
 
 from .build import failed, ok, raw, returning
@@ -266,7 +266,8 @@ MESSAGES: list[tuple[dict[str, Any], Any, list[str]]] = [
     ({"a": {"type": "integer"}}, {"a": "3"}, ['a: expected an integer, got the string "3"']),
     ({"a": {"type": "integer"}}, {"a": True}, ["a: expected an integer, got true"]),
     ({"a": {"type": "integer"}}, {"a": 1.5}, ["a: expected an integer, got the number 1.5"]),
-    ({"a": {"type": "string"}}, {"a": None}, ["a: expected a string, got null"]),
+    ({"a": {"type": "string"}}, {"a": None}, ["a: expected a string, got null; leave it out where there is no value"]),
+    ({"a": {"type": "array"}}, {"a": '["x"]'}, ["a: expected an array, got the string", "not its JSON text"]),
     ({"a": {"type": ["string", "null"]}}, {"a": 1}, ["a: expected a string or null, got the number 1"]),
     ({"a": {"type": "boolean"}}, {"a": 1}, ["a: expected true or false, got the number 1"]),
     (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codemode_registry import Registry, RegistrationError, Scope, Tool, ToolCall, ToolRequest
+from codemode_registry import RegistrationError, Registry, Scope, Tool, ToolCall, ToolRequest
 
 from .build import failed, ok, raw, returning
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codemode_registry import Registry, RegistrationError, Tool, ToolAnnotations
+from codemode_registry import RegistrationError, Registry, Tool, ToolAnnotations
 
 from .build import OBJECT, failed, ok, raw, returning
 

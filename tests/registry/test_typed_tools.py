@@ -12,13 +12,12 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
-from typing import Annotated, Any, Callable, Literal, NamedTuple, Optional, TypedDict  # noqa: UP035
+from typing import Annotated, Any, Callable, Literal, NamedTuple, NotRequired, Optional, TypedDict  # noqa: UP035
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
-from typing_extensions import NotRequired
 from typing_extensions import TypedDict as ExtTypedDict
 
 from codemode_registry import MemoryEventLog, RegistrationError, Registry, Tool, ToolContext, function_tool
