@@ -58,6 +58,7 @@ BINDS = {
     "a Decimal": ("tools.one(decimal.Decimal('1.50'))", {"value": "1.50"}),
     "a UUID": ("tools.one(uuid.UUID(int=1))", {"value": "00000000-0000-0000-0000-000000000001"}),
     "a big int": ("tools.one(2**100)", {"value": 2**100}),
+    "an int of ten thousand digits": ("tools.one(2**33220)", {"value": 2**33220}),
     "an int for an integer given as a whole float": ("tools.search('a', 2.0)", None),
     "no arguments": ("tools.none()", {}),
     "subscript": ("tools['search'](q='a')", {"q": "a"}),

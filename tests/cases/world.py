@@ -33,6 +33,7 @@ from codemode import (
     ToolAnnotations,
     ToolContext,
 )
+from tests.cases.behaviours import find_body
 from tests.cases.given import Case, Json, same
 
 Body = Callable[["World", Mapping[str, Json], ToolContext], Json | Awaitable[Json]]
@@ -115,7 +116,9 @@ class World:
         self.session = "s1"
         specs = (case.tools if isinstance(case, Case) else ()) if tools is None else tuple(tools)
         self.tools = {
-            spec["name"]: self._tool(spec, (bodies or {}).get(spec["name"]), (timeouts or {}).get(spec["name"]))
+            spec["name"]: self._tool(
+                spec, None if bodies is None else bodies.get(spec["name"]), (timeouts or {}).get(spec["name"])
+            )
             for spec in specs
             if spec["name"] not in self._unfit(specs)
         }
@@ -129,15 +132,12 @@ class World:
         return {spec["name"] for spec in specs if spec["output"].get("type") == "strange"}
 
     def _tool(self, spec: Mapping[str, Json], body: Body | None, timeout: float | None) -> Tool:
-        from tests.cases.behaviours import find_body
-
         name, prose = spec["name"], spec.get("behaviour", "")
-        chosen = body or find_body(name, prose)
         parallel = "read-only" in prose or "parallel" in prose
         return Tool(
             name=name,
             description=spec.get("description") or f"Test tool {name}.",
-            execute=partial(self._execute, chosen, name),
+            execute=partial(self._execute, body, name, prose),
             parameters=spec["parameters"],
             output=spec["output"] or None,
             concurrency_safe=parallel,
@@ -145,13 +145,15 @@ class World:
             annotations=ToolAnnotations(read_only=True) if "read-only" in prose else ToolAnnotations(),
         )
 
-    async def _execute(self, body: Body, name: str, arguments: Mapping[str, Json], ctx: ToolContext) -> Json:
+    async def _execute(
+        self, body: Body | None, name: str, prose: str, arguments: Mapping[str, Json], ctx: ToolContext
+    ) -> Json:
         visit = Visit(name, dict(arguments), time.monotonic())
         self.visits.append(visit)
         self.open += 1
         self.peak = max(self.peak, self.open)
         try:
-            value = body(self, arguments, ctx)
+            value = (body or find_body(name, prose))(self, arguments, ctx)
             return await value if isawaitable(value) else value
         except anyio.get_cancelled_exc_class():
             visit.cancelled = True
