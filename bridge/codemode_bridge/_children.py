@@ -94,6 +94,7 @@ async def become_ready(child: Child) -> None:
                 event = child.wire.receive(body)
                 if isinstance(event, Ready):
                     child.pid, child.sealed = event.pid, event.sealed
+                    _still_there(child)  # It may have been ready long ago.
                     return
             if (fault := decoder.fault()) is not None:
                 raise ChildUnavailable(fault)

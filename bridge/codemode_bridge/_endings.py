@@ -18,7 +18,7 @@ from codemode_bridge._contract import RunError
 
 _MIB = 1024 * 1024
 _FAULT_FRAME = re.compile(r'File "<[^"]*>", line (\d+)')
-_SEAL_EXIT, _BROKEN_EXIT = 70, 71
+_MEMORY_EXIT = 72  # codemode_guest._child: out of memory, and none left to say so.
 
 
 def undone(clock: Literal["compute", "wall"], limit: float) -> RunError:
@@ -54,6 +54,8 @@ def died(fault: str | None, end: Exit | None = None, limits: Limits | None = Non
     held = f"; it had {size_text(end.peak_memory_bytes)} resident" if end.peak_memory_bytes else ""
     if not os.WIFSIGNALED(end.status):
         code = os.WEXITSTATUS(end.status)
+        if code == _MEMORY_EXIT and limits is not None:
+            return out_of_memory(RunError("worker-exit", "", "MemoryError"), limits.memory_bytes)
         return RunError("worker-exit", f"the child exited with code {code} before completing{held}", line=line)
     number = os.WTERMSIG(end.status)
     if number == signal.SIGXCPU and limits is not None:

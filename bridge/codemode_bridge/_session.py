@@ -38,6 +38,8 @@ _SHORTEST_CHECK = 0.01
 # While so much waits to be taken by the child, nothing more is read from it: a child that asks and never listens
 # fills its own memory, not the host's.
 _MOST_UNSENT = 4 * 1024 * 1024
+# How long a child that reported a fault may live on.
+_LAST_WORDS_SECONDS = 0.5
 _MIB = 1024 * 1024
 _SMALLEST_FRAME_LIMIT = 64 * _MIB
 _LARGEST_FRAME_LIMIT = 1024 * _MIB
@@ -80,6 +82,7 @@ class Session:
         self._call_count = 0
         self._outcome: Done | RunError | None = None
         self._exit_wanted = False
+        self._last_words_until: float | None = None
         self._usage = Usage()
 
     # -- the spine ----------------------------------------------------------------------------------------------
@@ -158,9 +161,12 @@ class Session:
 
     def _take(self, body: object) -> None:
         if isinstance(body, Oversized):
-            # A fault's report is followed by the end of the stream, which says how the child died.
             if body.fault is None:
                 self._outcome = oversized(body.size, self._frame_bytes)
+            elif self._last_words_until is None:
+                # A fault's report is followed at once by the end of the stream; a forged one need not be.
+                self._last_words_until = time.monotonic() + _LAST_WORDS_SECONDS
+                self._scope.deadline = min(self._scope.deadline, anyio.current_time() + _LAST_WORDS_SECONDS)
             return
         event = self._child.wire.receive(body)
         match event:
@@ -290,7 +296,10 @@ class Session:
         return self._limits.compute_seconds - (used or 0.0)
 
     def _look_at_clocks(self) -> None:
-        if self._compute_left() <= 0:
+        if self._last_words_until is not None and time.monotonic() >= self._last_words_until:
+            self._exit_wanted = True
+            self._outcome = died(self._decoder.fault())
+        elif self._compute_left() <= 0:
             self._outcome = undone("compute", self._limits.compute_seconds)
         elif self._wall_left() <= 0:
             self._outcome = undone("wall", self._limits.wall_seconds)

@@ -26,6 +26,7 @@ from codemode_guest._unrestricted import run_unrestricted
 EXIT_OVER = 0
 EXIT_SEAL = 70
 EXIT_BROKEN = 71
+EXIT_MEMORY = 72
 
 
 class Nursery:
@@ -55,6 +56,8 @@ class Nursery:
             code = EXIT_OVER
         except ChannelClosed:
             code = EXIT_OVER
+        except MemoryError:
+            code = EXIT_MEMORY
         except BaseException:
             # The bridge takes a fault's report as its last words (see `faulthandler` in the zygote).
             os.write(BRIDGE_FD, b"Fatal Python error: the child broke\n\n" + traceback.format_exc().encode())
@@ -75,9 +78,12 @@ class Nursery:
         gc.enable()
         asyncio.set_event_loop(loop)
         run = run_unrestricted if options.get("unrestricted") is True else _program.run_program
+        starved = False
         try:
             loop.run_until_complete(run(frame, channel))
         except MemoryError:
+            starved = True  # Reported after this block, when nothing holds the program's frames any more.
+        if starved:
             self._out_of_memory(channel)
         # The host has the result and kills the child; until then nothing that is left of the program may run.
         sys.stdout = sys.stderr = None  # type: ignore[assignment]

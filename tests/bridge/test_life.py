@@ -1,0 +1,243 @@
+"""What a runtime owns and gives back: processes, descriptors, zygotes; across loops, threads and forks of the host."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from codemode_bridge import Binding, CodeRunRequest, Limits, ProcessRuntime, run_unrestricted
+from codemode_bridge._early import HOUSE, ZygoteHouse, ZygoteProcess
+from codemode_registry import RuntimeUnavailableError
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def serving() -> ZygoteProcess:
+    zygote = HOUSE._current
+    assert zygote is not None
+    return zygote
+
+
+async def until(condition: Any, what: str) -> None:
+    """A bounded wait for what another process does."""
+    with anyio.fail_after(10):
+        while not condition():
+            await anyio.sleep(0.002)
+    assert condition(), what
+
+
+async def test_nothing_is_left_after_runs_kills_crashes_and_cancels() -> None:
+    async with ProcessRuntime(warm=1) as runtime:
+        await runtime.run(CodeRunRequest("return 1"))
+    zygote = serving().pid
+    await until(lambda: children_of(zygote) == [], "the first children are buried")
+    gc.collect()
+    before = descriptors()
+    async with ProcessRuntime(warm=2) as runtime:
+        for _ in range(5):
+            await runtime.run(CodeRunRequest("return 1"))
+            await run_unrestricted("import os; os._exit(1)", runtime=runtime)
+            await run_unrestricted("import ctypes; ctypes.string_at(0)", runtime=runtime)
+            await runtime.run(CodeRunRequest("while True: pass", limits=Limits(compute_seconds=0.01)))
+            with anyio.move_on_after(0.01):
+                await runtime.run(CodeRunRequest("while True: pass"))
+    await until(lambda: children_of(zygote) == [], "no zombie and no child")
+    gc.collect()
+    assert descriptors() == before
+
+
+async def test_the_last_runtime_takes_the_zygote_along() -> None:
+    program = """
+import os, anyio
+from pathlib import Path
+from codemode_bridge import CodeRunRequest, ProcessRuntime
+async def main():
+    async with ProcessRuntime() as runtime:
+        print((await runtime.run(CodeRunRequest("return 1"))).value)
+    print(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split())
+    print(len(os.listdir("/proc/self/fd")))
+    async with ProcessRuntime() as runtime:
+        print((await runtime.run(CodeRunRequest("return 2"))).value)
+anyio.run(main)
+"""
+    done = await anyio.run_process([sys.executable, "-c", program])
+    assert done.stdout.decode().split("\n")[:2] == ["1", "[]"]
+
+
+async def test_a_killed_host_leaves_no_orphan() -> None:
+    program = """
+import os, anyio
+from pathlib import Path
+from codemode_bridge import Binding, CodeRunRequest, ProcessRuntime
+from codemode_bridge._early import HOUSE
+async def die(_):
+    zygote = HOUSE._current.pid
+    print(zygote, Path(f"/proc/{zygote}/task/{zygote}/children").read_text(), flush=True)
+    os.kill(os.getpid(), 9)
+async def main():
+    async with ProcessRuntime() as runtime:
+        program = "import asyncio; t = asyncio.create_task(tools.die()); await asyncio.sleep(0)\\nwhile True: pass"
+        await runtime.run(CodeRunRequest(program, {"die": Binding("die", (), die)}))
+anyio.run(main)
+"""
+    done = await anyio.run_process([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGKILL
+    pids = [int(pid) for pid in done.stdout.split()]
+    assert len(pids) >= 2
+
+    def gone() -> bool:
+        return not any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+
+    await until(gone, "the zygote and its children ended with the host")
+
+
+async def test_a_dead_zygote_is_replaced_and_its_runs_end_with_an_error() -> None:
+    async with ProcessRuntime() as runtime:
+
+        async def kill(_: dict[str, Any]) -> None:
+            os.kill(serving().pid, signal.SIGKILL)
+            await anyio.sleep_forever()
+
+        result = await runtime.run(CodeRunRequest("await tools.kill()", {"kill": Binding("kill", (), kill)}))
+        assert result.error is not None
+        assert result.error.kind == "worker-exit"
+        assert (await runtime.run(CodeRunRequest("return 'again'"))).value == "again"
+
+
+async def test_a_stuck_zygote_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ProcessRuntime(warm=0) as runtime:
+        await runtime.run(CodeRunRequest("return 1"))
+        stuck = serving().pid
+        os.kill(stuck, signal.SIGSTOP)
+        monkeypatch.setattr("codemode_bridge._children.READY_SECONDS", 1.0)
+        assert (await runtime.run(CodeRunRequest("return 'again'"))).value == "again"
+        assert serving().pid != stuck
+    house = HOUSE
+    house.lease()
+    house.release()
+
+
+async def test_a_zygote_that_served_its_number_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemode_bridge._early.FORKS_PER_ZYGOTE", 6)
+    monkeypatch.setattr("codemode_bridge._early._START_AHEAD", 2)
+    pids: set[int] = set()
+    async with ProcessRuntime(warm=1) as runtime:
+        for number in range(15):
+            assert (await runtime.run(CodeRunRequest(f"return {number}"))).value == number
+            pids.add(serving().pid)
+    assert len(pids) >= 2
+    await until(lambda: len([one for one in HOUSE._retired if one.children > 0]) == 0, "old zygotes have no children")
+
+
+async def test_several_threads_and_loops_share_one_runtime(runtime: ProcessRuntime) -> None:
+    values: list[object] = []
+
+    def elsewhere(backend: str, number: int) -> None:
+        async def main() -> None:
+            async def twice(arguments: dict[str, Any]) -> int:
+                await anyio.lowlevel.checkpoint()
+                return arguments["n"] * 2
+
+            request = CodeRunRequest(f"return await tools.twice(n={number})", {"twice": Binding("twice", ("n",), twice)})
+            for _ in range(3):
+                values.append((await runtime.run(request)).value)
+
+        anyio.run(main, backend=backend)
+
+    async with anyio.create_task_group() as tasks:
+        for number, backend in enumerate(["trio", "asyncio", "trio", "asyncio"]):
+            tasks.start_soon(anyio.to_thread.run_sync, elsewhere, backend, number)
+        assert (await runtime.run(CodeRunRequest("return 'here'"))).value == "here"
+    assert sorted(values, key=str) == sorted([0, 2, 4, 6] * 3, key=str)
+
+
+async def test_several_runtimes_share_one_zygote() -> None:
+    async with ProcessRuntime(warm=1) as one, ProcessRuntime(warm=1) as other:
+        assert (await one.run(CodeRunRequest("return 1"))).value == 1
+        assert (await other.run(CodeRunRequest("return 2"))).value == 2
+    async with ProcessRuntime(warm=0) as third:
+        assert (await third.run(CodeRunRequest("return 3"))).value == 3
+
+
+def test_a_forked_host_has_children_of_its_own() -> None:
+    program = """
+import os, anyio
+from codemode_bridge import CodeRunRequest, ProcessRuntime
+runtime = ProcessRuntime(warm=1)
+async def one(value):
+    return (await runtime.run(CodeRunRequest(f"return {value}"))).value
+async def main(value):
+    async with runtime:
+        return await one(value)
+assert anyio.run(one, 1) == 1
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if anyio.run(main, 2) == 2 else 1)
+assert os.waitpid(pid, 0)[1] == 0
+assert anyio.run(main, 3) == 3
+print("both")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("both\n", 0), done.stderr
+
+
+def test_a_zygote_that_was_begun_and_never_used_ends_with_the_host() -> None:
+    program = "from codemode_bridge import _early; _early.begin(); print(_early.HOUSE._current.pid)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert not Path(f"/proc/{int(done.stdout)}").exists()
+
+
+def test_beginning_needs_only_the_standard_library() -> None:
+    program = """
+import sys
+from codemode_bridge import _early
+print(sorted({"pydantic_core", "anyio", "trio", "codemode_registry", "asyncio"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_a_host_without_standard_descriptors_runs_programs() -> None:
+    program = """
+import os, sys
+result = os.dup(1)
+for number in (0, 1, 2):
+    os.close(number)
+import anyio
+from codemode_bridge import CodeRunRequest, ProcessRuntime
+async def main():
+    async with ProcessRuntime(warm=1) as runtime:
+        os.write(result, str((await runtime.run(CodeRunRequest("return 5"))).value).encode())
+anyio.run(main)
+"""
+    done = await anyio.run_process([sys.executable, "-c", program], check=False)
+    assert done.stdout == b"5", done.stderr
+
+
+def test_a_house_without_leases_ends_everything_it_started() -> None:
+    house = ZygoteHouse()
+    house.lease()
+    zygote = house.zygote()
+    assert Path(f"/proc/{zygote.pid}").exists()
+    house.release()
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{zygote.pid}").exists() and time.monotonic() < deadline:
+        threading.Event().wait(0.005)
+    assert not Path(f"/proc/{zygote.pid}").exists()
