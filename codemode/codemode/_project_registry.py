@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from codemode_registry import CodeModeError, Registry, Tool
+from codemode_registry import CodeModeError, EventLog, Registry, Tool
 from codemode_registry import Toolset as ToolsetProtocol
 
 from ._policies import PolicyRules, install_policies
@@ -64,13 +64,20 @@ class Opened:
 
 
 @contextlib.asynccontextmanager
-async def open_registry(project: Project, flags: Flags = Flags(), *, connect: bool = True) -> AsyncGenerator[Opened]:
+async def open_registry(
+    project: Project,
+    flags: Flags = Flags(),
+    *,
+    connect: bool = True,
+    events: EventLog | None = None,
+) -> AsyncGenerator[Opened]:
     """Open everything that a project and flags name.
 
     Args:
         project: the project file.
         flags: what the command line adds.
         connect: start the MCP upstreams.
+        events: becomes the registry's event log where it has none of its own.
 
     Raises:
         ProjectError: something is named wrongly, or cannot be opened.
@@ -78,6 +85,9 @@ async def open_registry(project: Project, flags: Flags = Flags(), *, connect: bo
     servers, rules = _servers_and_rules(project, flags)
     async with contextlib.AsyncExitStack() as stack:
         registry, sources = _user_tools(project, flags, stack)
+        if registry.events is None and events is not None:
+            registry.events = events
+            stack.callback(setattr, registry, "events", None)
         for toolset, source in _toolsets(project, flags):
             stack.callback(toolset.close)
             _add(registry, toolset, toolset.name, source, stack)

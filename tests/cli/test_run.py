@@ -42,6 +42,14 @@ async def slow(name: str) -> str:
     return name
 
 
+@registry.tool
+def stuck(name: str) -> str:
+    """Take long, and hear nothing."""
+    open(name, "w").close()
+    time.sleep(60)
+    return name
+
+
 @registry.guard
 def no_thirteen(call):
     return "unlucky" if call.arguments.get("number") == 13 else None
@@ -200,6 +208,42 @@ def test_an_interrupted_run_ends_cleanly_and_says_what_was_done(here: Path) -> N
         "tool/code-dispatch",
     ] * 2
     assert next(event for event in events if event.type == "code/run-end").data["status"] == "abort"
+
+
+@pytest.mark.parametrize("signals", [2, 3])
+def test_more_signals_end_what_does_not_let_itself_be_cancelled(here: Path, signals: int) -> None:
+    (here / ".home").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "codemode", "run", "-c", "await tools.stuck(name='started')", "--tools", "mytools"],
+        cwd=here,
+        env=environment(here / ".home"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=0,
+    )
+    _wait_for(here / "started", process)
+    assert process.stderr is not None
+    process.send_signal(signal.SIGINT)
+    while "interrupted" not in process.stderr.readline():
+        pass
+    for _ in range(signals - 1):
+        process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 143, err
+    assert "Traceback" not in err
+
+
+def test_a_registrys_own_log_gets_every_event_too(here: Path) -> None:
+    (here / "logged.py").write_text(
+        "from codemode import JsonlEventLog, Registry\nregistry = Registry(events=JsonlEventLog('own.jsonl'))\n"
+        "@registry.tool\nasync def one() -> int:\n    return 1\n"
+    )
+    done = codemode("run", "-c", "return await tools.one()", "--tools", "logged", "--log", "ours.jsonl", cwd=here)
+    assert done.returncode == 0, done.stderr
+    own, ours = ([event.type for event in read_events(here / name)] for name in ("own.jsonl", "ours.jsonl"))
+    assert own == ours
+    assert "tool/code-dispatch" in own
 
 
 def _wait_for(file: Path, process: subprocess.Popen[str]) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Generator
 from typing import Any
 
 import anyio
@@ -28,6 +27,9 @@ MAX_QUESTION_CHARS = 4_000
 """Characters of the arguments that are shown."""
 
 MAX_ANSWER_BYTES = 1024
+
+END_OF_INPUT = "\x04"
+"""What Ctrl-D reads as."""
 
 
 class TerminalApprover:
@@ -64,20 +66,20 @@ class TerminalApprover:
                 os.close(terminal)
 
     async def _ask(self, terminal: int, request: ApprovalRequest) -> str:
+        _drain(terminal)
         _write(terminal, question(request))
-        with _drained(terminal):
-            while True:
-                _write(terminal, "  run it? [y]es, [n]o, [a]lways for this tool, [c]ancel the question: ")
-                answer = (await _line(terminal)).strip().lower()
-                if answer in ("y", "yes"):
-                    return "allowed-once"
-                if answer in ("a", "always"):
-                    self._always.add(request.tool_name)
-                    return "allowed-once"
-                if answer in ("n", "no"):
-                    return "rejected"
-                if answer in ("c", "cancel", "\x04"):
-                    return "cancelled"
+        while True:
+            _write(terminal, "  run it? [y]es, [n]o, [a]lways for this tool, [c]ancel the question: ")
+            answer = (await _line(terminal)).lower()
+            if answer in ("y", "yes"):
+                return "allowed-once"
+            if answer in ("a", "always"):
+                self._always.add(request.tool_name)
+                return "allowed-once"
+            if answer in ("n", "no"):
+                return "rejected"
+            if answer in ("c", "cancel", END_OF_INPUT):
+                return "cancelled"
 
 
 def question(request: ApprovalRequest) -> str:
@@ -97,21 +99,19 @@ def _write(terminal: int, text: str) -> None:
         data = data[os.write(terminal, data) :]
 
 
-@contextlib.contextmanager
-def _drained(terminal: int) -> Generator[None]:
+def _drain(terminal: int) -> None:
     """What was typed before the question is no answer to it."""
     with contextlib.suppress(ImportError, OSError):
         import termios
 
         termios.tcflush(terminal, termios.TCIFLUSH)
-    yield
 
 
 async def _line(terminal: int) -> str:
     """One line; end of input reads as Ctrl-D."""
     await anyio.wait_readable(terminal)
     data = os.read(terminal, MAX_ANSWER_BYTES)
-    return data.decode("utf-8", "replace") if data else "\x04"
+    return data.decode("utf-8", "replace").strip() if data else END_OF_INPUT
 
 
 async def approve_everything(request: ApprovalRequest) -> str:

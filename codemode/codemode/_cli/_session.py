@@ -3,7 +3,7 @@
 Rules
 - The event log is always written: where nobody names a place, in the user's state folder, of which the newest stay.
 - The first Ctrl-C (or TERM) cancels the run and lets it end: calls are drained, records written, what was done is
-  said. The second one ends it where it is.
+  said. The second one leaves the run where it is, but for the bounded drain of its tools; the third ends the process.
 - The loop is trio.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 
-from codemode_registry import CancelSignal, EventLog, JsonlEventLog
+from codemode_registry import CancelSignal, Event, EventLog, JsonlEventLog, JsonValue
 
 from .._project import Project, ProjectError
 from ._terminal import note
@@ -71,24 +71,36 @@ async def interruptible(cancel: CancelSignal, *, what: str) -> AsyncGenerator[li
         what: what is ended, for the message.
     """
     came: list[int] = []
-    async with anyio.create_task_group() as tasks:
+    try:
+        async with anyio.create_task_group() as tasks:
+            ready = anyio.Event()
+            tasks.start_soon(_watch, cancel, what, came, ready)
+            await ready.wait()
+            yield came
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if group.subgroup(Interrupted) is not None:
+            raise Interrupted(128 + came[-1]) from None
+        raise
 
-        async def watch() -> None:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-                ready.set()
-                async for number in signals:
-                    came.append(int(number))
-                    if len(came) == 1:
-                        note(f"\ninterrupted: ending {what} (again to end at once)")
-                        cancel.cancel("interrupted at the terminal")
-                    else:
-                        raise Interrupted(128 + int(number))
 
-        ready = anyio.Event()
-        tasks.start_soon(watch)
-        await ready.wait()
-        yield came
-        tasks.cancel_scope.cancel()
+async def _watch(cancel: CancelSignal, what: str, came: list[int], ready: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        ready.set()
+        async for number in signals:
+            came.append(int(number))
+            if len(came) == 1:
+                note(f"\ninterrupted: ending {what} (again to leave it where it is)")
+                cancel.cancel("interrupted at the terminal")
+            elif len(came) == 2:
+                _last_resort()
+                raise Interrupted(128 + int(number))
+
+
+def _last_resort() -> None:
+    """From now on a signal ends the process: what does not even let itself be cancelled is not waited for."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda came, _: os._exit(128 + came))
 
 
 def tell_down(opened: Opened) -> None:
@@ -130,6 +142,18 @@ def _keep_newest(folder: Path) -> None:
     for old in sorted(folder.glob("????????-??????-*.jsonl"))[: -(LOGS_KEPT - 1)]:
         with contextlib.suppress(OSError):
             old.unlink()
+
+
+class BothLogs:
+    """The log of this run, and the one that the user's registry had already: neither goes without an event."""
+
+    def __init__(self, first: EventLog, second: EventLog) -> None:
+        self._first, self._second = first, second
+
+    async def append(self, type: str, data: dict[str, JsonValue]) -> Event:
+        """Append to both; the first one's event is the event."""
+        await self._second.append(type, data)
+        return await self._first.append(type, data)
 
 
 @contextlib.asynccontextmanager

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from .._project import Project
     from .._project_registry import Flags, Opened
+    from ._progress import Progress
 
 EPILOG = """[bold]Examples[/]
 
@@ -117,6 +118,7 @@ class RunJob:
         from codemode_registry import CancelSignal
 
         from .._project_registry import open_registry
+        from ._progress import Progress, WatchedLog
         from ._session import Interrupted, interruptible, log_place, opened_log, tell_down
         from ._terminal import console, note
 
@@ -124,16 +126,20 @@ class RunJob:
         place = log_place(self.log, self.project)
         fsync = self.project.content.log is not None and self.project.content.log.fsync
         shown = (console().is_terminal if self.show is None else self.show) and not self.quiet
+        progress = Progress(console()) if shown else None
         try:
             async with (
                 interruptible(cancel, what="the run") as signals,
-                opened_log(place, fsync=fsync) as events,
-                open_registry(self.project, self.flags) as opened,
+                opened_log(place, fsync=fsync) as file,
+                open_registry(
+                    self.project, self.flags, events=(events := WatchedLog(file, progress) if progress else file)
+                ) as opened,
             ):
                 tell_down(opened)
-                result = await self._program(opened, events, cancel, shown=shown)
+                with progress or contextlib.nullcontext():
+                    result = await self._program(opened, events, cancel, progress)
         except Interrupted as interrupted:
-            note(f"ended at once; what was done is in the log: {place}")
+            note(f"left where it was; what was done is in the log: {place}")
             return interrupted.code
         _tell(result, as_json=as_json)
         if not self.quiet:
@@ -142,27 +148,27 @@ class RunJob:
             return 128 + signals[0]
         return 0 if result.ok else 1
 
-    async def _program(self, opened: Opened, events: EventLog, cancel: CancelSignal, *, shown: bool) -> RunResult:
+    async def _program(
+        self, opened: Opened, events: EventLog, cancel: CancelSignal, progress: Progress | None
+    ) -> RunResult:
         from codemode import CodeMode, ProcessRuntime
 
         from ._approver import TerminalApprover, approve_everything
-        from ._progress import Progress, WatchedLog
-        from ._terminal import console
+        from ._session import BothLogs
 
-        with Progress(console()) if shown else contextlib.nullcontext() as progress:
-            approver: Approver | None = opened.registry.approver
-            if self.yes:
-                approver = approve_everything
-            elif approver is None:
-                approver = TerminalApprover(progress)
-            watched = events if progress is None else WatchedLog(events, progress)
-            async with (
-                ProcessRuntime(warm=1, seal=self.seal) as runtime,
-                CodeMode(
-                    opened.registry, limits=self.limits, events=watched, approver=approver, runtime=runtime
-                ) as code_mode,
-            ):
-                return await code_mode.run(self.text, description=self.description, cancel=cancel)
+        registry = opened.registry
+        approver: Approver | None = registry.approver
+        if self.yes:
+            approver = approve_everything
+        elif approver is None:
+            approver = TerminalApprover(progress)
+        own = registry.events
+        log = events if own is None or own is events else BothLogs(events, own)
+        async with (
+            ProcessRuntime(warm=1, seal=self.seal) as runtime,
+            CodeMode(registry, limits=self.limits, events=log, approver=approver, runtime=runtime) as code_mode,
+        ):
+            return await code_mode.run(self.text, description=self.description, cancel=cancel)
 
 
 def _tell(result: RunResult, *, as_json: bool) -> None:
