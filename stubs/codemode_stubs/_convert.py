@@ -45,6 +45,8 @@ from ._shapes import (
 
 #: Deepest nesting of schemas that is typed; a registry accepts 200 JSON levels, which are at most this many objects.
 MAX_DEPTH = 80
+#: Largest integer that is a literal: mypy reads no larger ones in an annotation.
+MAX_LITERAL = 2**63 - 1
 _SCALARS: dict[str, Shape] = {"string": STR, "integer": INT, "number": FLOAT, "boolean": BOOL, "null": NONE}
 _OBJECT_KEYWORDS = ("properties", "required", "additionalProperties", "patternProperties", "propertyNames")
 _ARRAY_KEYWORDS = ("items", "prefixItems")
@@ -222,6 +224,9 @@ class Converter:
             text = value_literal(value)
             if isinstance(value, float) and not value.is_integer():
                 shapes.append(FLOAT)
+                unsaid.append(text or "")
+            elif isinstance(value, (int, float)) and abs(value) > MAX_LITERAL:
+                shapes.append(INT if text else FLOAT)
                 unsaid.append(text or "")
             elif text is None or isinstance(value, (list, tuple, Mapping)):
                 shapes.append(ANY)

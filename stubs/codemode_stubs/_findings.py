@@ -108,7 +108,14 @@ def _is_detail(finding: Finding) -> bool:
 
 
 def _is_detailed(finding: Finding, all_of_them: Sequence[Finding]) -> bool:
-    return any(other is not finding and other.inside(finding) and _is_detail(other) for other in all_of_them)
+    """Whether another finding says more exactly what is wrong inside this one's range."""
+    return any(
+        other.inside(finding) and (other.start, other.end) != (finding.start, finding.end) and _is_detail(other)
+        for other in all_of_them
+    ) or any(
+        _is_detail(other) and not _is_detail(finding) and (other.start, other.end) == (finding.start, finding.end)
+        for other in all_of_them
+    )
 
 
 def expects_a_dict(findings: Sequence[Finding]) -> bool:
@@ -146,7 +153,7 @@ class Teller:
         if absent:
             return self._no_attribute(finding, absent[1], absent[2])
         if _is_detail(finding) or finding.code in _UNKNOWN_KEYS:
-            return self._key(finding)
+            return None if _is_detailed(finding, findings) else self._key(finding)
         if finding.code == "invalid-argument-type" and (
             _is_detailed(finding, findings)
             or self._source(finding).startswith("*")  # ty takes each value of `**d` for each parameter

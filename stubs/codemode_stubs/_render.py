@@ -164,7 +164,7 @@ class Module:
                 + ("" if parameter.default is None else " = ...")
                 for index, parameter in enumerate(method.parameters)
             ]
-            by_names.append(f"self, **arguments: {self._types.name('Unpack', shadowed)}[{record}]")
+            by_names.append(f"self, /, **arguments: {self._types.name('Unpack', shadowed)}[{record}]")
             by_names.append(f"self, {', '.join(places)}, /")
         else:
             by_names.append(self._parameters(method, shadowed))

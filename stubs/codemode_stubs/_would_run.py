@@ -18,6 +18,8 @@ _SCALARS = frozenset(("str", "int", "float", "bool", "None", "bytes", "complex")
 _LISTS = frozenset(
     ("list", "tuple", "set", "frozenset", "deque", "dict_keys", "dict_values", "Sequence", "Iterable", "Collection")
 )
+#: Views of a dict have two parameters, and one of them is what they hold.
+_VIEWS = {"dict_keys": 0, "dict_values": 1}
 _DICTS = frozenset(("dict", "defaultdict", "OrderedDict", "Counter", "Mapping", "ChainMap", "MutableMapping"))
 _UNKNOWN = frozenset(("Any", "Unknown", "object", "Todo", "Divergent"))
 
@@ -51,6 +53,8 @@ def _part_fits(found: str, expected: str, records: Set[str], depth: int) -> bool
         return all(_scalar_fits(_kind(value), wanted) for value in _split(inside, ","))
     if head in _SCALARS:
         return _scalar_fits(head, wanted)
+    if head in _VIEWS:
+        inside = _split(inside, ",")[_VIEWS[head]] if inside else "Any"
     if head in _LISTS:
         return wanted == "list" and _items_fit(inside, wanted_inside, records, depth)
     if head in _DICTS:

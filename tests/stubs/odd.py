@@ -82,8 +82,8 @@ def parameter_tools() -> list[FakeTool]:
     return [
         *(tool(f"one_{number}", {name: STRING, "plain": STRING}, required=[name]) for number, name in enumerate(names)),
         *(tool(f"opt_{number}", {name: STRING}) for number, name in enumerate(names)),
-        tool("nested", {"o": {"type": "object", "properties": {name: NODE["properties"] for name in names}}}),
-        tool("records", {"o": {"type": "object", "properties": {name: STRING for name in names}}}),
+        tool("nested", {"o": {"type": "object", "properties": dict.fromkeys(names, NODE["properties"])}}),
+        tool("records", {"o": {"type": "object", "properties": dict.fromkeys(names, STRING)}}),
     ]
 
 
@@ -119,7 +119,9 @@ def reference_tools() -> list[FakeTool]:
         with_defs("get_company", {"addr": {"$ref": "#/$defs/Address"}}, Address=ADDRESS_B),
         with_defs("get_home", {"addr": {"$ref": "#/$defs/Address"}}, Address=ADDRESS_A),
         with_defs("tree", {"root": to_node}, Node=NODE),
-        with_defs("forest", {"trees": {"type": "array", "items": to_node}, "first": {"anyOf": [to_node, {}]}}, Node=NODE),
+        with_defs(
+            "forest", {"trees": {"type": "array", "items": to_node}, "first": {"anyOf": [to_node, {}]}}, Node=NODE
+        ),
         with_defs("maybe_tree", {"root": {"anyOf": [to_node, {"type": "null"}], "default": None}}, Node=NODE),
         with_defs("any_json", {"value": {"$ref": "#/$defs/Json"}}, Json=JSON_VALUE),
         with_defs("selfish", {"x": {"$ref": "#/$defs/A"}}, A={"$ref": "#/$defs/A"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gzip
+import hashlib
 import json
 import subprocess
 import sys
@@ -101,10 +102,11 @@ def stub(*tools: FakeTool) -> str:
     return text
 
 
-def executed(text: str, name: str = "stub_under_test") -> ModuleType:
-    """The module, executed."""
-    module = ModuleType(name)
-    exec(compile(text, f"<{name}>", "exec"), module.__dict__)
+def executed(text: str) -> ModuleType:
+    """The module, executed; `typing.get_type_hints` finds it by its name."""
+    name = f"stub_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    module = sys.modules[name] = ModuleType(name)
+    exec(compile(text, f"<{name}>", "exec", dont_inherit=True), module.__dict__)
     return module
 
 
