@@ -6,6 +6,7 @@ host set it with, and claims nothing that is not known.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from codemode_bridge._children import Exit
 from codemode_bridge._limits import Limits
 from codemode_bridge._contract import RunError
 
+_log = logging.getLogger("codemode.bridge")
 _MIB = 1024 * 1024
 _FAULT_FRAME = re.compile(r'File "<[^"]*>", line (\d+)')
 _MEMORY_EXIT = 72  # codemode_guest._child: out of memory, and none left to say so.
@@ -47,7 +49,9 @@ def died(fault: str | None, end: Exit | None = None, limits: Limits | None = Non
     """The child went away before it was done."""
     line = _line(fault)
     if fault is not None and fault.startswith("Fatal Python error: the child broke"):
-        return RunError("worker-exit", f"the child broke: {fault.strip().splitlines()[-1]}", traceback=fault)
+        # The report names the host's files, which are none of the program's business.
+        _log.error("a child broke:\n%s", fault)
+        return RunError("worker-exit", f"the child broke: {fault.strip().splitlines()[-1].partition(':')[0]}")
     if end is None or end.status is None:
         return RunError("worker-exit", "the child ended before the program did", line=line)
     at = f" at line {line}" if line is not None else ""

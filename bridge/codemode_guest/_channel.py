@@ -13,6 +13,7 @@ Diagram (drawn from `_SENDS` and `_RECEIVES`):
 from __future__ import annotations
 
 import json
+import select
 import socket
 from collections.abc import Callable
 from json.scanner import make_scanner
@@ -72,8 +73,10 @@ class GuestChannel:
         Raises:
             ChannelClosed: the host is gone, or the frame is not legal now (after `done`, nothing is).
         """
+        # Encoded first: where memory runs out in that, another frame may still be sent.
+        body = encode({"type": kind, **fields})
         self._step(kind)
-        self._write(encode({"type": kind, **fields}))
+        self._write(body)
 
     def send_raw(self, json_text: bytes) -> None:
         """Write one whole frame whose JSON is ready: a `call` always, or the `done` that ends the run.
@@ -91,28 +94,32 @@ class GuestChannel:
         self.state = after
 
     def _write(self, body: bytes) -> None:
-        frame = len(body).to_bytes(_HEADER, "big") + body
-        sock = self._socket
+        header = len(body).to_bytes(_HEADER, "big")
+        if len(body) > _READ:  # Not copied: a big value may be most of the memory there is.
+            self._put(header)
+            self._put(body)
+        else:
+            self._put(header + body)
+
+    def _put(self, data: bytes) -> None:
         try:
-            sent = sock.send(frame, socket.MSG_DONTWAIT)
+            sent = self._socket.send(data, socket.MSG_DONTWAIT)
         except BlockingIOError:
             sent = 0
         except OSError as error:
             raise ChannelClosed("the host is gone") from error
-        if sent < len(frame):
-            self._write_rest(memoryview(frame)[sent:])
+        if sent < len(data):
+            self._write_rest(memoryview(data)[sent:])
 
     def _write_rest(self, rest: memoryview) -> None:
-        from select import POLLIN, POLLOUT, poll
-
-        poller = poll()
-        poller.register(self._socket.fileno(), POLLIN | POLLOUT)
+        poller = select.poll()
+        poller.register(self._socket.fileno(), select.POLLIN | select.POLLOUT)
         try:
             while rest:
                 events = poller.poll()[0][1]
-                if events & POLLOUT:
+                if events & select.POLLOUT:
                     rest = rest[self._socket.send(rest, socket.MSG_DONTWAIT) :]
-                elif events & POLLIN:
+                elif events & select.POLLIN:
                     self._frames += self.read()
                 else:
                     raise ChannelClosed("the host is gone")

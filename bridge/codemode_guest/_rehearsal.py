@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import warnings
 from collections.abc import Callable
 
-from codemode_guest import _program
+from codemode_guest import _program, dialect
 from codemode_guest._channel import GuestChannel, encode
 from codemode_guest._loop import GuestLoop
 
@@ -64,7 +65,9 @@ def rehearse(loop: GuestLoop) -> bool:
 
 
 def rehearse_apart() -> None:
-    """Rehearse where there is no bridge yet, before the seal closes what is loaded on first use."""
+    """Load what is loaded on first use, and rehearse, where there is no bridge yet and no seal that forbids it."""
+    warnings.simplefilter("ignore")
+    dialect.preload()
     here, there = socket.socketpair()
     with here, there:
         if not rehearse(GuestLoop(GuestChannel(here), here.fileno())):
