@@ -231,6 +231,7 @@ async def _description(client: Any, wanted: Any) -> str:
 
 
 @given("mcp-requests-during-a-run")
+@pytest.mark.filterwarnings("ignore:ping is removed")
 async def test_other_requests_are_answered_while_a_program_runs(case: Case, tmp_path: Path) -> None:
     config = upstream_config(tmp_path, up=[spec_of(case, "slow", does="slow")])
     program = case.text.replace("tools.slow", "tools.up.slow")
@@ -319,6 +320,7 @@ async def test_wrong_arguments_of_run_code_are_named(case: Case) -> None:
                 ({"description": "no code"}, "code"),
                 ({"code": 7, "description": "a number"}, "code"),
                 ({"code": "return 1", "descripton": "misspelled"}, "descripton"),
+                ({"code": "return 1", "description": "x", "langage": "py"}, "langage"),
             ):
                 try:
                     result = await client.call_tool("run_code", arguments)

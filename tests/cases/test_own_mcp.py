@@ -180,9 +180,11 @@ async def test_a_server_of_the_sdk_works_with_both_eras_of_client(tmp_path: Path
     config = {"mcpServers": {"sums": {"command": sys.executable, "args": [str(module)]}}}
     path = tmp_path / "mcp.json"
     path.write_text(json.dumps(config))
-    result = await run_upstream(config, "return [await tools.sums.add(a=1, b=2), len(await tools.sums.rows(n=3))]")
+    # Its results are wrapped, and unmarked: they stay as its schema says.
+    program = "return [await tools.sums.add(a=1, b=2), len((await tools.sums.rows(n=3))['result'])]"
+    result = await run_upstream(config, program)
     assert result.ok, result.text
-    assert_same(result.value, [3, 3])
+    assert_same(result.value, [{"result": 3}, 3])
     with anyio.fail_after(60):
         for mode in ("legacy", "auto"):
             async with serving(["--mcp", str(path)], mode=mode) as client:
@@ -195,7 +197,7 @@ async def test_a_server_of_the_sdk_works_with_both_eras_of_client(tmp_path: Path
                 ran = await client.call_tool(
                     "run_code", {"code": "return await tools.sums.add(2, 3)", "description": "x"}
                 )
-                assert_same(ran.structured_content["result"], 5)
+                assert_same(ran.structured_content["result"], {"result": 5})
 
 
 async def test_secrets_of_the_config_appear_nowhere(tmp_path: Path) -> None:
