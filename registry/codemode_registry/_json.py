@@ -30,7 +30,6 @@ MAX_DEPTH = 500
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _FLAT = _PLAIN | {float}
-_ONLY_STR = {str}
 
 
 def _frozen(*_: object, **__: object) -> NoReturn:
@@ -130,22 +129,32 @@ def _copy(root: Any, loose: bool) -> Any:
         return top
     active = {id(root)}
     stack: list[tuple[Any, Any, Any, Any]] = [(root, top, *_filling(top))]
+    depth = 1
+    plain = _PLAIN  # local names: this loop sees every item of every value
     while stack:
         source, target, put, items = stack[-1]
         for key, item in items:
             kind = type(item)
-            if kind in _PLAIN:
+            if kind in plain:
                 continue
             if kind is float:
-                if not isfinite(item):
+                if isfinite(item):
+                    continue
+                raise _Refused
+            if kind is list:  # as `_shallow` does, without the call: most containers are small lists and dicts
+                child: Any = FrozenList(item)
+            elif kind is dict:
+                child = FrozenDict(item)
+                for name in child:
+                    if type(name) is not str:
+                        raise _Refused
+            elif kind is FrozenDict or kind is FrozenList:
+                if depth + _depth(item) > MAX_DEPTH:
                     raise _Refused
                 continue
-            if kind is FrozenDict or kind is FrozenList:
-                if len(stack) + _depth(item) > MAX_DEPTH:
-                    raise _Refused
-                continue
-            child = _shallow(item, kind, loose)
-            if len(stack) >= MAX_DEPTH:
+            else:
+                child = _shallow(item, kind, loose)
+            if depth >= MAX_DEPTH:
                 raise _Refused
             put(target, key, child)
             if _is_flat(child):
@@ -154,9 +163,11 @@ def _copy(root: Any, loose: bool) -> Any:
                 raise _Refused
             active.add(id(item))
             stack.append((item, child, *_filling(child)))
+            depth += 1
             break
         else:
             stack.pop()
+            depth -= 1
             active.discard(id(source))
     return top
 
@@ -175,20 +186,31 @@ def _shallow(value: Any, kind: type, loose: bool) -> FrozenDict | FrozenList:
         copy = FrozenDict({**value})
     else:
         raise _Refused
-    if copy and set(map(type, copy)) != _ONLY_STR:
-        raise _Refused
+    for key in copy:
+        if type(key) is not str:
+            raise _Refused
     return copy
+
+
+_SMALL = 12
+"""Items up to which a loop beats `map` over a set; measured on CPython 3.11."""
 
 
 def _is_flat(copy: FrozenDict | FrozenList) -> bool:
     """Whether nothing in it needs a look: no floats (which may be NaN) and no containers."""
-    return _PLAIN.issuperset(map(type, copy.values() if type(copy) is FrozenDict else copy))
+    leaves: Any = copy.values() if type(copy) is FrozenDict else copy
+    if len(copy) > _SMALL:
+        return _PLAIN.issuperset(map(type, leaves))
+    for leaf in leaves:  # noqa: SIM110 - a generator would cost more than the loop
+        if type(leaf) not in _PLAIN:
+            return False
+    return True
 
 
 def _filling(copy: FrozenDict | FrozenList) -> tuple[Any, Any]:
-    """(how to replace an item of it, the items to look at)."""
+    """(how to replace an item of it, the items to look at). Replacing keeps keys and size, so iterating may go on."""
     if type(copy) is FrozenDict:
-        return dict.__setitem__, iter(list(copy.items()))
+        return dict.__setitem__, iter(copy.items())
     return list.__setitem__, enumerate(copy)
 
 

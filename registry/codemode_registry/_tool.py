@@ -104,7 +104,7 @@ class ToolContext:
         self._port.progress(done, total, message)
 
     async def ask(self, reason: str, *, through: Callable[[ApprovalRequest], Awaitable[str]] | None = None) -> str:
-        """Ask a human about this call while its body runs (an async one): logged, and under the approval policy in force.
+        """Ask a human about this call while its (async) body runs: logged, and under the approval policy in force.
 
         Args:
             reason: What is asked.

@@ -142,7 +142,7 @@ class TypedBody:
         return dumped
 
     def _lost_number(self, value: object) -> bool:
-        """Whether a null of the JSON form was a NaN or an infinity: pydantic writes those as null where a type is open."""
+        """Whether a null of the JSON form was a NaN or an infinity: pydantic writes them so where a type is open."""
         return _any_leaf(self.returns.dump_python(value, by_alias=True, warnings=False), _is_lost)
 
     def __call__(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,13 @@ def failed(result: ToolResult, code: str) -> str:
     assert isinstance(result, ToolFailure), result
     assert result.error.code == code, result.error
     return result.error.message
+
+
+def label(item: object) -> str:
+    """A test id without addresses: every worker must collect the same names."""
+    if callable(item) or isinstance(item, BaseException):
+        return type(item).__name__
+    return re.sub(r" at 0x[0-9a-f]+", "", str(item))[:40]
 
 
 class Trace(list[str]):

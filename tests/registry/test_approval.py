@@ -10,7 +10,7 @@ import pytest
 
 from codemode_registry import Ask, CancelSignal, MemoryEventLog, Registry, ToolCall, ToolContext, ToolResult
 
-from .build import WAIT, Trace, failed, ok, raw, returning
+from .build import WAIT, Trace, failed, label, ok, raw, returning
 
 
 def asking(approver: Any, *, reason: str | None = "it writes") -> tuple[Registry, Trace, MemoryEventLog]:
@@ -87,7 +87,7 @@ DENIALS: list[tuple[Any, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "code", "outcome", "words"), DENIALS, ids=lambda item: str(item)[:20])
+@pytest.mark.parametrize(("answer", "code", "outcome", "words"), DENIALS, ids=label)
 async def test_every_other_answer_denies_with_its_own_code(answer: Any, code: str, outcome: str, words: str) -> None:
     registry, trace, log = asking(answering(answer))
     message = failed(await registry.call("t", {}), code)
@@ -131,7 +131,7 @@ async def test_policy_never_denies_without_asking_and_the_nearest_declaration_wi
 
 async def test_a_call_that_cannot_run_is_never_put_to_a_human() -> None:
     asked: list[Any] = []
-    registry, trace, log = asking(answering("allowed-once", asked))
+    registry, _trace, log = asking(answering("allowed-once", asked))
     registry.register(raw("strict", lambda arguments, ctx: 1, parameters={"required": ["q"]}))
     failed(await registry.call("strict", {}), "INVALID_ARGS")
     failed(await registry.call("nowhere", {}), "UNKNOWN_TOOL")
@@ -199,7 +199,7 @@ async def test_an_answer_that_comes_with_the_cancellation_allows_nothing() -> No
 async def test_a_call_that_is_cancelled_before_the_question_is_not_asked() -> None:
     asked: list[Any] = []
     cancel = CancelSignal()
-    registry, trace, log = asking(answering("allowed-once", asked))
+    registry, _trace, log = asking(answering("allowed-once", asked))
 
     @registry.pre_execute(prepend=True)
     async def stop(call: ToolCall, next: Any) -> Any:
@@ -219,7 +219,7 @@ async def test_cancelling_the_callers_task_closes_the_question_in_the_log() -> N
         await anyio.sleep_forever()
         return "allowed-once"
 
-    registry, trace, log = asking(approver)
+    registry, _trace, log = asking(approver)
     with anyio.fail_after(WAIT):
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: registry.call("t", {}))

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 import sniffio
 
@@ -230,7 +231,7 @@ async def test_during_the_review_a_success_is_aborted_and_a_block_stays_a_block(
 
 
 async def test_cancelling_the_callers_task_drains_writes_the_records_and_passes_on() -> None:
-    registry, trace, log = make()
+    registry, _trace, log = make()
     gate = Gate()
     ended: list[str] = []
     seen: list[ToolResult] = []
@@ -457,7 +458,6 @@ class ThreadGate:
         self.entered = threading.Event()
         self.release = threading.Event()
         self.signal: CancelSignal | None = None
-        self.loop_entered = anyio.Event()
 
     def body(self, arguments: Any, ctx: ToolContext) -> str:
         self.signal = ctx.cancel
@@ -469,12 +469,11 @@ class ThreadGate:
 
     async def until_entered(self) -> None:
         with anyio.fail_after(WAIT):
-            while not self.entered.is_set():
-                await anyio.sleep(0.002)
+            await anyio.to_thread.run_sync(self.entered.wait, WAIT)
 
 
 async def test_a_thread_that_watches_its_signal_is_drained() -> None:
-    registry, _, log = make()
+    registry, _, _log = make()
     gate = ThreadGate(obey=True)
     registry.register(raw("t", gate.body))
     result = await cancelled_in_the_middle(registry, gate)  # type: ignore[arg-type]
@@ -499,7 +498,7 @@ async def test_a_thread_that_does_not_stop_is_left_behind_and_named_in_result_an
 
 
 async def test_a_thread_over_its_time_is_told_and_the_timeout_is_the_result() -> None:
-    registry, _, log = make(drain_seconds=0.05)
+    registry, _, _log = make(drain_seconds=0.05)
     for obey in (True, False):
         gate = ThreadGate(obey=obey)
         try:

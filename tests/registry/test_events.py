@@ -131,7 +131,7 @@ async def test_a_file_that_is_no_log_is_refused_and_left_alone(tmp_path: Path) -
     assert path.read_text() == "my notes\n"
     with pytest.raises(LogError, match=":1"):
         list(read_events(path))
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="missing"):
         JsonlEventLog(tmp_path / "missing" / "log.jsonl")
 
 
@@ -142,7 +142,7 @@ async def test_a_broken_line_in_the_middle_is_an_error_that_names_it(tmp_path: P
             await log.append("x", {})
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b"garbage\n" + lines[2])
-    with pytest.raises(LogError, match="log.jsonl:2"):
+    with pytest.raises(LogError, match=r"log\.jsonl:2"):
         list(read_events(path))
 
 

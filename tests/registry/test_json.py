@@ -21,6 +21,8 @@ from pydantic_core import to_json
 
 from codemode_registry import FrozenDict, FrozenList, NotJsonError, freeze, thaw
 
+from .build import label
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
@@ -174,7 +176,7 @@ NOT_JSON = [
 ]
 
 
-@pytest.mark.parametrize(("value", "word"), NOT_JSON, ids=lambda item: str(item)[:20])
+@pytest.mark.parametrize(("value", "word"), NOT_JSON, ids=label)
 def test_what_is_not_json_is_refused_with_its_path_and_its_type(value: Any, word: str) -> None:
     for wrapped, path in (
         (value, ""),

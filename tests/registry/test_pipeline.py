@@ -1,4 +1,4 @@
-"""The road of one call: each stage, what it lets through, and what it does when it fails. Whole traces, not single flags."""
+"""The road of one call: each stage, what it lets through and how it fails. Whole traces, not single flags."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from codemode_registry import (
     ToolSuccess,
 )
 
-from .build import Trace, failed, ok, raw, returning
+from .build import Trace, failed, label, ok, raw, returning
 
 FULL = ["pre", "guard", "in", "body", "out", "post", "final", "result"]
 
@@ -141,7 +141,7 @@ async def test_tuples_and_mappings_are_taken_as_lists_and_objects_and_frozen_jso
 LOSSY = [math.nan, {1}, b"x", object(), datetime(2020, 1, 1), {1: 2}, len]
 
 
-@pytest.mark.parametrize("lossy", LOSSY, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("lossy", LOSSY, ids=label)
 async def test_lossy_arguments_fail_before_any_policy_and_are_left_out_of_the_log(lossy: Any) -> None:
     registry, trace = traced()
     cancel = CancelSignal()
@@ -308,7 +308,7 @@ async def test_the_first_policy_is_outermost_and_prepended_ones_come_before_it()
 
 
 async def test_an_outer_policy_may_override_an_inner_one_and_next_may_be_called_again() -> None:
-    registry, trace = traced()
+    registry, _trace = traced()
     heard: list[Any] = []
 
     @registry.pre_execute
@@ -694,7 +694,7 @@ class Hostile(Exception):
         (ExceptionGroup("g", [ValueError("a"), ExceptionGroup("h", [KeyError("b")])]), "a; 'b'", "ExceptionGroup"),
         (StopIteration("s"), None, None),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=label,
 )
 @pytest.mark.parametrize("sync", [True, False])
 async def test_an_exception_of_a_body_is_a_failed_result(
@@ -733,19 +733,19 @@ async def test_a_tool_error_may_carry_the_code_of_a_room_above() -> None:
 async def test_keyboard_interrupt_and_system_exit_leave_and_the_records_are_complete(
     error: type[BaseException],
 ) -> None:
-    registry, trace = traced()
+    registry, _trace = traced()
 
     async def body(arguments: Any, ctx: ToolContext) -> None:
         raise error
 
-    async def stop() -> None:
-        await registry.call("x", {})
-
-    registry.register(raw("x", body))
-    coroutine = stop()
-    with pytest.raises(error):
+    def drive() -> None:
+        coroutine = registry.call("x", {})
         while True:
             coroutine.send(None)
+
+    registry.register(raw("x", body))
+    with pytest.raises(error):
+        drive()
     events = registry.events.events  # type: ignore[union-attr]
     assert [event.type for event in events] == ["tool/call", "tool/result"]
 
@@ -763,7 +763,7 @@ async def test_a_sync_raw_body_runs_in_a_thread_and_may_return_an_awaitable() ->
 @pytest.mark.parametrize(
     "value",
     [(1, 2), {1}, datetime(2020, 1, 1), math.nan, [math.inf], object(), b"x", {1: 2}],
-    ids=lambda value: type(value).__name__,
+    ids=label,
 )
 async def test_a_raw_value_that_is_not_json_is_invalid_output(value: Any) -> None:
     registry, trace = traced([{"a": value}])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from codemode_registry import RegistrationError, Registry, Tool, freeze
 from codemode_registry._schema import Schema
 
-from .build import failed, ok, raw, returning
+from .build import failed, label, ok, raw, returning
 from .test_json import JSON
 
 CASES = json.loads((Path(__file__).parent / "schema_cases.json").read_text())
@@ -42,6 +42,7 @@ def test_a_value_fits_or_does_not_as_the_draft_says(case: dict[str, Any]) -> Non
 
 @pytest.mark.skipif("JSON_SCHEMA_TEST_SUITE" not in os.environ, reason="JSON_SCHEMA_TEST_SUITE names no folder")
 def test_the_official_suite_agrees() -> None:
+    refused: list[str] = []
     for draft, uri in DRAFTS.items():
         for file in sorted(Path(os.environ["JSON_SCHEMA_TEST_SUITE"], "tests", draft).glob("*.json")):
             for group in json.loads(file.read_text()):
@@ -51,10 +52,11 @@ def test_the_official_suite_agrees() -> None:
                 try:
                     compiled = Schema(schema, "the case")
                 except RegistrationError as error:
-                    assert "never fetched" in str(error) or "meta-schema" in str(error), (file, group["description"])
+                    refused.append(str(error))
                     continue
                 for test in group["tests"]:
                     assert compiled.is_valid(freeze(test["data"])) == test["valid"], (file, test["description"])
+    assert all("never fetched" in text or "meta-schema" in text for text in refused)
 
 
 TYPES = st.sampled_from(["object", "array", "string", "number", "integer", "boolean", "null"])
@@ -145,7 +147,7 @@ BROKEN: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "word"), BROKEN, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("schema", "word"), BROKEN, ids=label)
 def test_a_broken_schema_is_refused_at_registration_with_the_place(schema: Any, word: str) -> None:
     registry = Registry()
     with pytest.raises(RegistrationError, match="tool 'x': parameters") as caught:
@@ -314,7 +316,7 @@ MESSAGES: list[tuple[dict[str, Any], Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("properties", "arguments", "words"), MESSAGES, ids=lambda item: str(item)[:50])
+@pytest.mark.parametrize(("properties", "arguments", "words"), MESSAGES, ids=label)
 async def test_a_violation_says_where_what_was_expected_and_what_came(
     properties: dict[str, Any], arguments: Any, words: list[str]
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codemode_registry import RegistrationError, Registry, Tool, ToolAnnotations
 
-from .build import OBJECT, failed, ok, raw, returning
+from .build import OBJECT, failed, label, ok, raw, returning
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"name": ""}, "name"),
@@ -46,7 +46,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "word"), REFUSED, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("change", "word"), REFUSED, ids=label)
 def test_what_cannot_be_a_tool_is_refused_at_registration(change: dict[str, Any], word: str) -> None:
     registry = Registry()
     fields: dict[str, Any] = {"name": "x", "description": "d", "execute": len, "parameters": OBJECT, **change}

@@ -22,7 +22,7 @@ from typing_extensions import TypedDict as ExtTypedDict
 
 from codemode_registry import MemoryEventLog, RegistrationError, Registry, Tool, ToolContext, function_tool
 
-from .build import failed, ok
+from .build import failed, label, ok
 
 
 class Colour(Enum):
@@ -201,7 +201,7 @@ STRICT: list[tuple[Any, list[Any], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "good", "bad"), STRICT, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("annotation", "good", "bad"), STRICT, ids=label)
 async def test_arguments_are_as_strict_as_json_and_arrive_as_annotated(
     annotation: Any, good: list[Any], bad: list[Any]
 ) -> None:
@@ -363,7 +363,7 @@ OUTPUTS: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "returned", "expected"), OUTPUTS, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("annotation", "returned", "expected"), OUTPUTS, ids=label)
 async def test_what_a_function_returns_has_its_pydantic_json_form_and_fits_the_schema(
     annotation: Any, returned: Any, expected: Any
 ) -> None:
@@ -420,7 +420,7 @@ BAD_OUTPUTS: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "returned", "word"), BAD_OUTPUTS, ids=lambda item: str(item)[:40])
+@pytest.mark.parametrize(("annotation", "returned", "word"), BAD_OUTPUTS, ids=label)
 async def test_a_value_that_is_not_what_was_promised_is_invalid_output(
     annotation: Any, returned: Any, word: str
 ) -> None:
