@@ -187,8 +187,10 @@ def _stored_names(code: types.CodeType) -> Iterator[str]:
         stack.extend(constant for constant in each.co_consts if isinstance(constant, types.CodeType))
 
 
-def _walk_modules(roots: Iterable[str], names_of: Callable[[types.CodeType], Iterable[str]]) -> set[str]:
-    names: set[str] = set()
+def _walk_modules(roots: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The names that the modules mention in any role, and those that are attributes of something in them."""
+    mentioned: set[str] = set()
+    attributes: set[str] = set()
     seen: set[int] = set()
     stack: list[Any] = [sys.modules[root] for root in roots if root in sys.modules]
     while stack:
@@ -198,46 +200,47 @@ def _walk_modules(roots: Iterable[str], names_of: Callable[[types.CodeType], Ite
         seen.add(id(value))
         if isinstance(value, types.ModuleType):
             members = vars(value)
-            names.update(name for name in members if type(name) is str)
+            attributes.update(name for name in members if type(name) is str)
             stack.extend(list(members.values()))
         elif isinstance(value, type):
-            names.update(dir(value))
+            attributes.update(dir(value))
             stack.extend(list(value.__dict__.values()))
             stack.extend(value.__mro__)
         else:
             function = _plain_function(value)
             if function is not None:
-                names.update(names_of(function.__code__))
-    return names
+                mentioned.update(_code_names(function.__code__))
+                attributes.update(_stored_names(function.__code__))
+    return mentioned, attributes
 
 
 @functools.cache
-def host_names() -> frozenset[str]:
-    """Every name that host code which programs can reach knows in any role; computed once per process."""
-    return _known(_code_names)
-
-
-@functools.cache
-def host_attributes() -> frozenset[str]:
-    """Every name that an object of that host code has, or is given, as an attribute; computed once per process."""
-    return _known(_stored_names)
-
-
-def _known(names_of: Callable[[types.CodeType], Iterable[str]]) -> frozenset[str]:
+def _host() -> tuple[frozenset[str], frozenset[str]]:
+    """One walk over the host code that programs can reach, once per process (about 50 ms): mentioned, attributes."""
     from .modules import REAL_MODULES
 
-    names = _walk_modules(["builtins", "types", *REAL_MODULES], names_of)
+    mentioned, attributes = _walk_modules(["builtins", "types", *REAL_MODULES])
     stack = list(object.__subclasses__())
     while stack:
         cls = stack.pop()
         module: object = type.__dict__["__module__"].__get__(cls)
         known = not isinstance(module, str) or module.partition(".")[0] in sys.stdlib_module_names
         if known and cls not in USER_METACLASSES:
-            names.update(dir(cls))
+            attributes.update(dir(cls))
             stack.extend(type.__subclasses__(cls))
     for cls in [*POLICY, *_HIDDEN]:
-        names.update(instance_names(cls))
-    return frozenset(names) | FRAME_NAMES
+        attributes.update(instance_names(cls))
+    return frozenset(mentioned | attributes) | FRAME_NAMES, frozenset(attributes) | FRAME_NAMES
+
+
+def host_names() -> frozenset[str]:
+    """Every name that host code which programs can reach knows in any role."""
+    return _host()[0]
+
+
+def host_attributes() -> frozenset[str]:
+    """Every name that an object of that host code has, or is given, as an attribute."""
+    return _host()[1]
 
 
 @functools.cache

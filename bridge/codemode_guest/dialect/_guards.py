@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ._format import safe_format, safe_format_map
 from ._magic import read_magic, super_attribute
-from ._names import FRAME_NAMES, is_dunder
+from ._names import ENUM_READABLE, FRAME_NAMES, is_dunder, is_reserved
 from ._policy import CLASS_NAMES, COROUTINE, EXCEPTION_POLICY, FUNCTION, POLICY
 from ._tables import GETTERS, OVERRIDES, TABLE, denied
 from ._user_types import USER_METACLASSES, is_program_function, is_user_class, mro
@@ -43,6 +43,8 @@ def _resolve(value: Any, name: str) -> Any:
         raise denied(value, name)
     if is_dunder(name):
         return read_magic(value, name)
+    if is_reserved(name) and name not in ENUM_READABLE:
+        raise denied(value, name)
     override = OVERRIDES.get((kind, name))
     if override is not None:
         return override(value)

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from . import _messages as messages
-from ._build import at, hook, load, store, truth
+from ._build import assign, at, hook, load, store, truth
 from ._names import FRAME_NAMES, is_dunder, words
 
 _SELF_MATCHING = words("bool bytearray bytes dict float frozenset int list set str tuple")
@@ -28,13 +28,19 @@ class PatternCompiler:
         self._captured: dict[str, str] = {}
 
     def compile(self, pattern: ast.pattern, subject: str) -> list[ast.expr]:
-        """Return the tests for a pattern against the subject in the variable `subject`; never empty."""
-        tests = self._tests(pattern, load(subject))
-        tests += [
+        """Return the tests for a pattern against the subject in the variable `subject`."""
+        return self._tests(pattern, load(subject))
+
+    def bound_for_guard(self, pattern: ast.pattern) -> list[ast.expr]:
+        """Tests, always true, that bind the captures before a guard looks at them."""
+        return [
             at(ast.Tuple([ast.NamedExpr(store(name), load(kept))], ast.Load()), pattern)
             for name, kept in self._captured.items()
         ]
-        return tests or [at(ast.Constant(True), pattern)]
+
+    def bindings(self, pattern: ast.pattern) -> list[ast.stmt]:
+        """Statements that bind the captures, for a case without a guard."""
+        return [at(assign(store(name), load(kept)), pattern) for name, kept in self._captured.items()]
 
     def _tests(self, pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
         tests = self._raw(pattern, subject)

@@ -18,12 +18,17 @@ from ._user_types import is_class
 
 _MISSING: Final = object()
 _SAYS_CLASS: Final = sys.version_info >= (3, 12)
+_NO_MAPPINGS: Final = frozenset([str, int, float, bool, type(None), list, tuple, set, frozenset, bytes, complex])
+_NO_SEQUENCES: Final = _NO_MAPPINGS - {list, tuple} | {dict, bytearray}
+"""Plain data that is no mapping, or no sequence to a pattern: known without asking the abstract classes."""
 _SELF_MATCHING: Final = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 
 
 def match_sequence(subject: Any, size: int, star: int | None, star_unused: bool) -> list[Any] | None:
     """The items that the sub-patterns get; the starred part is a list."""
     kind = type(subject)
+    if kind in _NO_SEQUENCES:
+        return None
     if star is None and (kind is list or kind is tuple):
         return subject[:] if len(subject) == size else None  # type: ignore[no-any-return]
     if kind is not list and kind is not tuple:
@@ -46,6 +51,8 @@ def match_sequence(subject: Any, size: int, star: int | None, star_unused: bool)
 
 def match_mapping(subject: Any, keys: tuple[Any, ...], rest: bool, distinct: bool) -> list[Any] | None:
     """The values of the keys, and the rest of the mapping if it is wanted."""
+    if type(subject) in _NO_MAPPINGS:
+        return None
     if type(subject) is dict and distinct:
         found = [subject[key] for key in keys if key in subject]
         if len(found) != len(keys):

@@ -12,7 +12,11 @@ from typing import Final
 GLOBAL_NAMES: Final = frozenset(["tools", "codemode"])
 """Modules that only stand for what a program has anyway."""
 
+UNLISTED: Final = GLOBAL_NAMES | {"os", "os.path"}
+"""Modules that lists do not mention: `os` is granted only to programs that do nothing with it (`_surroundings_rule`)."""
+
 _MODULE_HINTS: Final = {
+    "os": "there are no files and no environment: only os.environ.get, os.getenv and pure os.path functions work",
     "requests": "there is no network: call a tool",
     "httpx": "there is no network: call a tool",
     "aiohttp": "there is no network: call a tool",
@@ -157,7 +161,7 @@ def module_refused(module: str, modules: Iterable[str]) -> str:
     """An import of a module that is not listed."""
     root = module.partition(".")[0]
     hint = _MODULE_HINTS.get(module) or _MODULE_HINTS.get(root)
-    offered = sorted(name for name in modules if name not in GLOBAL_NAMES)
+    offered = sorted(name for name in modules if name not in UNLISTED)
     text = f'module "{module}" is not available in programs'
     if hint is not None:
         text += f": {hint}"

@@ -63,6 +63,9 @@ CLASS_BOOKKEEPING: Final = words(
 ENUM_SETTINGS: Final = words("_missing_ _generate_next_value_ _ignore_ _order_ _value_ _name_")
 """Names of the `_x_` form that the enum protocol gives a meaning."""
 
+ENUM_READABLE: Final = ENUM_SETTINGS - {"_generate_next_value_"}
+"""Those of them that may be read from an enum or its members."""
+
 DATA_MAGIC: Final = CLASS_MAGIC - words("__init__ __post_init__ __call__ __enter__ __exit__ __aenter__ __aexit__")
 """Operators that may be called by name on plain data (`d.__getitem__` as a sort key)."""
 

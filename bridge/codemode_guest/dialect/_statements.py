@@ -46,7 +46,7 @@ class Transformer(ExpressionTransformer):
         if not isinstance(target, ast.Attribute):
             return self.node_contents_visit(node)
         name = self.checked_attribute(target, target.attr, write=True)
-        if is_direct(name) and not is_foreign(name):
+        if is_direct(name) and not is_foreign(name) and self.is_own_object(target.value):
             target.value = self.visit(target.value)
             target.attr = name
             node.value = self.visit(node.value)
@@ -156,7 +156,7 @@ class Transformer(ExpressionTransformer):
         return name in names or "*" in names or f"{module}.{name}" in self.modules
 
     def _check_module(self, node: ast.AST, module: str) -> bool:
-        if module in self.modules:
+        if module in self.modules and (module not in ("os", "os.path") or self.os_allowed):
             return True
         if not self.import_guards:
             self.refuse(node, messages.module_refused(module, self.modules))
@@ -261,10 +261,16 @@ class Transformer(ExpressionTransformer):
         for case in reversed(node.cases):
             compiler = PatternCompiler(self)
             tests = compiler.compile(case.pattern, subject)
+            bindings: list[ast.stmt] = []
             if case.guard is not None:
-                tests.append(self.visit(case.guard))
+                tests += [*compiler.bound_for_guard(case.pattern), self.visit(case.guard)]
+            else:
+                bindings = compiler.bindings(case.pattern)
+            if not tests:
+                tests.append(at(ast.Constant(True), case.pattern))
             condition = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-            rest = [at(ast.If(test=condition, body=self.body(case.body, case.pattern), orelse=rest), case.pattern)]
+            body = bindings + self.body(case.body, case.pattern)
+            rest = [at(ast.If(test=condition, body=body, orelse=rest), case.pattern)]
         return [statement, *rest, done]
 
     # ---- Python 3.12 and later

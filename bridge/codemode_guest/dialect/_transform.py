@@ -62,6 +62,7 @@ class ExpressionTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         self.scopes = ScopeStack()
         self.refusals: list[Refusal] = []
         self.implicit_modules: dict[str, int] = {}
+        self.os_allowed = False
         self.import_guards = 0
         self.attribute_guards = 0
         self._temporaries = 0
@@ -157,7 +158,7 @@ class ExpressionTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
             if name in REFUSED_BUILTINS and name not in self.facts.bound:
                 self.refuse(node, messages.builtin_refused(name, REFUSED_BUILTINS[name]))
                 return node
-            if name in self.modules and name not in self.facts.bound and name not in messages.GLOBAL_NAMES:
+            if name in self.modules and name not in self.facts.bound and name not in messages.UNLISTED:
                 self.implicit_modules.setdefault(name, node.lineno)
             if self.scopes.in_class and name in CLASS_MAGIC:
                 return node
@@ -201,11 +202,16 @@ class ExpressionTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
                 return at(hook("<type-of>", value), node)
             if not is_direct(name):
                 return at(hook("<getattr>", value, ast.Constant(name)), node)
-        elif is_foreign(name):
+        elif is_foreign(name) or not self.is_own_object(value):
             value = at(hook("<write>", value, ast.Constant(name)), node)
         node.value = value
         node.attr = name
         return node
+
+    def is_own_object(self, value: ast.expr) -> bool:
+        """Whether an expression is the first parameter of the method around it: `self`, nearly always."""
+        method = self.scopes.method()
+        return isinstance(value, ast.Name) and method is not None and value.id == method.first_parameter
 
     def check_module_attribute(self, node: ast.Attribute) -> None:
         """Refuse `json.nope` while compiling, so that nothing has run when the program learns of it."""

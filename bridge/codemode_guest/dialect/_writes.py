@@ -105,6 +105,8 @@ def program_dir(value: Any = _MISSING, /) -> list[str]:
         names = {name for cls in classes if type(cls) in USER_METACLASSES for name in cls.__dict__}
         names.update(instance_dict(value) or () if is_user_instance(value) else ())
         return sorted(name for name in names if type(name) is str and "<" not in name and not _internal(name))
+    if issubclass(kind, BaseException):
+        return sorted({name for cls in mro(kind) for name in EXCEPTION_POLICY.get(cls, ())} | set(value.__dict__))
     names_of = getattr(kind, "__dir__", None)
     if kind in GETTERS and names_of is not None:
         return sorted(str(name) for name in names_of(value) if not is_dunder(name))

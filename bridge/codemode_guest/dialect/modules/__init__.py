@@ -159,7 +159,7 @@ def preload() -> None:
     """Load what listed functions import or read lazily, so that it is there after the seal."""
     import codecs
 
-    from .._direct import common_names, host_attributes, host_names
+    from .._direct import common_names, host_names, mutable_names
 
     for encoding in _ENCODINGS.split():
         try:
@@ -169,11 +169,10 @@ def preload() -> None:
     _timing.preload_zones()
     common_names()
     host_names()
-    host_attributes()
+    mutable_names()
 
 
 _ENCODINGS: Final = """ascii utf_8 utf_8_sig utf_7 utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be latin_1 iso8859_2
 iso8859_5 iso8859_7 iso8859_9 iso8859_15 cp437 cp850 cp1250 cp1251 cp1252 cp1253 cp1254 cp1257 koi8_r koi8_u mac_roman
-big5 gb2312 gbk gb18030 shift_jis euc_jp euc_kr iso2022_jp idna punycode unicode_escape raw_unicode_escape rot_13
-hex_codec base64_codec"""
+idna punycode unicode_escape raw_unicode_escape"""
 """Encodings that programs may use; the others are LookupErrors in a sealed child."""

