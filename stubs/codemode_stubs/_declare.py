@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ._literals import string_literal
+from ._marking import MARKS
 from ._names import NameTable, is_field_name
 from ._prose import comment, docstring
 from ._shapes import ANY, Atom, Declaration, DictOf, ListOf, Literals, OneOf, Record, Ref, Shape, brief, children
@@ -40,7 +41,7 @@ TYPING = (
 _BUILTINS = frozenset(dir(builtins))
 #: The class of `tools["name"]` for a name that no tool has, in the form that programs are checked against.
 UNKNOWN_TOOL = "UnknownTool"
-_OWN = ("Tools", "ToolCallError", "tools", UNKNOWN_TOOL)
+_OWN = ("Tools", "ToolCallError", "tools", UNKNOWN_TOOL, *MARKS)
 NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -143,6 +144,8 @@ class Declarations:
                 return f"{self._modules['typing']}.{name}"
             self.imports.add(name)
             return name
+        if name in shadowed and name in MARKS:
+            return self.name("Any", shadowed)
         if name in shadowed:
             self.imports.add("builtins")
             return f"{self._modules['builtins']}.{name}"
@@ -163,10 +166,14 @@ class Declarations:
 
     def _spell_out(self, shape: Shape, shadowed: frozenset[str], depth: int) -> str:
         if isinstance(shape, ListOf):
-            return f"{self.name('list', shadowed)}[{self.spell(shape.item, shadowed, depth + 1)}]"
+            item = self.spell(shape.item, shadowed, depth + 1)
+            return f"{self.name('ToolList' if shape.marked else 'list', shadowed)}[{item}]"
         if isinstance(shape, DictOf):
+            value = self.spell(shape.value, shadowed, depth + 1)
+            if shape.marked:
+                return f"{self.name('ToolDict', shadowed)}[{value}]"
             text = self.name("str", shadowed)
-            return f"{self.name('dict', shadowed)}[{text}, {self.spell(shape.value, shadowed, depth + 1)}]"
+            return f"{self.name('dict', shadowed)}[{text}, {value}]"
         if isinstance(shape, Literals):
             return f"{self.name('Literal', shadowed)}[{', '.join(shape.values)}]"
         if isinstance(shape, OneOf):

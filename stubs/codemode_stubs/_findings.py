@@ -2,8 +2,8 @@
 
 What lives here: which of ty's findings are ours, where they are in the program, and in which words they are told.
 Rules:
-- A program is untyped Python. Only findings that mean a mistake at run time count: calls of tools, results used
-  against their type, names that do not exist, a missing await. What concerns annotations, overrides or style does not.
+- A program is untyped Python. Only findings about a tool or its result count (see `_marking`), and names that do not
+  exist. What ty thinks of a program's own classes and values does not.
 - Syntax belongs to the dialect: ty's opinion of it is dropped.
 - An argument that runs in spite of its type is none (see `_would_run`).
 - What else runs in spite of ty is dropped (`_HARMLESS`).
@@ -15,11 +15,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ._declare import UNKNOWN_TOOL
 from ._diagnostic import Diagnostic, DiagnosticCode
+from ._marking import is_marked, unmarked
 from ._owners import Owner
 from ._program_text import ProgramText
 from ._would_run import would_run
@@ -56,6 +57,12 @@ _KINDS: dict[str, DiagnosticCode] = {
 _COROUTINE = "CoroutineType[Any, Any, "
 _METHOD = re.compile(r"(?:bound method|method|function) `(\w+)\.(\w+)`")
 _NO_ATTRIBUTE = re.compile(r"^(?:Object of type )?`(\w+)` has no attribute `(\w+)`")
+_ANNOTATED = re.compile(r"\s*(?!(?:else|try|finally)\b)[\w.]+\s*:[^=]*$")
+_SIGNATURE = re.compile(r"\s*(?:async\s+)?def\b.*(?::|->)[^=]*$")
+_WORD = re.compile(r"\w+")
+_SUBSCRIPTED = re.compile(
+    r"^Method `__getitem__` of type .* cannot be called with key of type `(.*?)` on object of type `(.*)`"
+)
 _FOUND_DICT = re.compile(r"found `dict\[")
 _RECORD = re.compile(r"(in|on|for) TypedDict `(\w+)`(?: constructor)?")
 _UNKNOWN_KEYS = frozenset(("invalid-key", "invalid-typed-dict-key", "unknown-typed-dict-constructor-key"))
@@ -140,30 +147,38 @@ class Teller:
         return sorted(one for one in told if one is not None)[:MAX_FINDINGS]
 
     def _one(self, finding: Finding, findings: Sequence[Finding]) -> Diagnostic | None:
-        message = finding.message
         if finding.code == "unresolved-reference":
             return self._unknown_name(finding)
-        if _COROUTINE in message:
+        if _COROUTINE in finding.message:
             return self._missing_await(finding)
-        if f"`{UNKNOWN_TOOL}`" in message:
+        if f"`{UNKNOWN_TOOL}`" in finding.message:
             return self._unknown_subscript(finding)
-        if _KINDS[finding.code] == "missing-await" or any(pattern.search(message) for pattern in _HARMLESS):
+        ours = is_marked(finding.message) or not self._owners.keys().isdisjoint(_WORD.findall(finding.message))
+        if not ours or _KINDS[finding.code] == "missing-await":
             return None
-        absent = _NO_ATTRIBUTE.match(message)
+        finding = replace(finding, message=unmarked(finding.message))
+        if any(pattern.search(finding.message) for pattern in _HARMLESS):
+            return None
+        absent = _NO_ATTRIBUTE.match(finding.message)
         if absent:
             return self._no_attribute(finding, absent[1], absent[2])
         if _is_detail(finding) or finding.code in _UNKNOWN_KEYS:
-            return None if _is_detailed(finding, findings) else self._key(finding)
+            if _is_detailed(finding, findings) or would_run(finding.message, self._records):
+                return None
+            return self._key(finding)
         if finding.code == "invalid-argument-type" and (
             _is_detailed(finding, findings)
             or self._source(finding).startswith("*")  # ty takes each value of `**d` for each parameter
-            or would_run(message, self._records)
+            or would_run(finding.message, self._records)
         ):
             return None
         return self._argument(finding)
 
     def _argument(self, finding: Finding) -> Diagnostic | None:
         code, message = _KINDS[finding.code], finding.message
+        subscripted = _SUBSCRIPTED.match(message)
+        if subscripted:
+            return self._at(finding, f"`{subscripted[2]}` has no key `{subscripted[1]}`", "wrong-use")
         called = _METHOD.search(message)
         path = self._path(called[1], called[2]) if called else None
         if called and path:
@@ -172,6 +187,8 @@ class Teller:
                 message += self._takes(path)
         elif finding.code == "no-matching-overload":
             return None  # a function of the standard library: its overloads are finer than what runs
+        else:
+            code = "wrong-use"
         return self._at(finding, message, code)
 
     def _takes(self, path: str) -> str:
@@ -206,9 +223,14 @@ class Teller:
 
     def _unknown_name(self, finding: Finding) -> Diagnostic | None:
         name = re.search(r"`(\w+)`", finding.message)
-        if name is None or name[1] in self._program.rebound:
+        if name is None or name[1] in self._program.rebound or self._is_annotation(finding):
             return None
         return self._at(finding, f"the name `{name[1]}` is not defined", "unknown-name")
+
+    def _is_annotation(self, finding: Finding) -> bool:
+        """Whether a name stands in an annotation, which a function's body never evaluates."""
+        before = self._program.lines[finding.start[0]][: finding.start[1]]
+        return bool(_ANNOTATED.match(before) or _SIGNATURE.match(before))
 
     def _missing_await(self, finding: Finding) -> Diagnostic:
         text = self._source(finding).strip()
@@ -242,4 +264,7 @@ class Teller:
         return line[finding.start[1] : finding.end[1]] if finding.start[0] == finding.end[0] else ""
 
     def _at(self, finding: Finding, message: str, code: DiagnosticCode) -> Diagnostic:
+        for name, owner in self._owners.items():
+            if owner.record and owner.path != name:
+                message = re.sub(rf"\b{name}\b", owner.path, message)
         return Diagnostic(finding.start[0] + 1, finding.start[1] + 1, message, code)

@@ -19,6 +19,7 @@ from ._convert import Converter
 from ._declare import NO_NAMES, UNKNOWN_TOOL, Declarations
 from ._documentation import class_documentation, documentation, shared_notes
 from ._literals import string_literal
+from ._marking import Marker
 from ._methods import Method, read_method
 from ._names import join_names, pascal
 from ._owners import Owner
@@ -70,6 +71,9 @@ class Module:
         converter = Converter()
         spelled = zip(ordered, method_spellings(ordered), strict=True)
         self._methods = [read_method(tool, spelling, converter) for tool, spelling in spelled]
+        self._marker = Marker()
+        if form == "check":
+            self._methods = [replace(one, returns=self._marker.mark(one.returns)) for one in self._methods]
         self._groups: dict[str | None, list[Method]] = {None: []}
         for method in self._methods:
             self._groups.setdefault(method.spelling.namespace, []).append(method)
@@ -239,6 +243,10 @@ class Module:
             name = self._types.declared(method.record)
             if name is not None:
                 found[name] = replace(found[name], path=self._path(method.spelling))
+        for plain, twin in self._marker.twins.items():  # a message calls a result what the other forms call it
+            name, known = self._types.declared(twin), self._types.declared(plain)
+            if name is not None and known is not None:
+                found[name] = replace(found[name], path=known)
         top = [method.spelling.method for method in self._groups[None]] + list(self._spaces.values())
         found["Tools"] = Owner("tools", tuple(name for name in top if name))
         for space, name in self._classes.items():

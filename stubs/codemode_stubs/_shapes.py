@@ -31,6 +31,8 @@ class ListOf:
     """A JSON array."""
 
     item: Shape
+    marked: bool = False
+    """In a result of a tool: see `_marking`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class DictOf:
     """A JSON object whose keys are not known."""
 
     value: Shape
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

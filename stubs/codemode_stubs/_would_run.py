@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-_EXPECTED_FOUND = re.compile(r"Expected `(.*)`, found `(.*)`$")
+_EXPECTED_FOUND = re.compile(r"Expected `(?P<expected>.*)`, found `(?P<found>.*)`$")
+_DECLARED_VALUE = re.compile(r"declared type `(?P<expected>.*)` on TypedDict `.*`: value of type `(?P<found>.*)`$")
 _SCALARS = frozenset(("str", "int", "float", "bool", "None", "bytes", "complex"))
 _LISTS = frozenset(
     ("list", "tuple", "set", "frozenset", "deque", "dict_keys", "dict_values", "Sequence", "Iterable", "Collection")
@@ -28,11 +29,11 @@ def would_run(message: str, records: Set[str]) -> bool:
     """Whether ty's words about an argument name two types of which the found one is right at run time.
 
     Args:
-        message: ends in "Expected `...`, found `...`".
+        message: ends in "Expected `...`, found `...`", or says the same of a key of a dictionary.
         records: names of the TypedDicts of the stub.
     """
-    match = _EXPECTED_FOUND.search(message)
-    return bool(match) and _fits(match[2], match[1], records) if match else False
+    match = _EXPECTED_FOUND.search(message) or _DECLARED_VALUE.search(message)
+    return match is not None and _fits(match["found"], match["expected"], records)
 
 
 def _fits(found: str, expected: str, records: Set[str], depth: int = 20) -> bool:
