@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codemode_bridge._clock import PauseClock
-    from codemode_bridge._dispatcher import CallRecord, Dispatcher, VisibleTool
-    from codemode_bridge._limits import Limits
-    from codemode_bridge._process_runtime import ProcessRuntime
-    from codemode_bridge._self_check import SelfCheckFailed, runtime_self_check
     from codemode_bridge._contract import (
         Binding,
         BindingError,
@@ -27,6 +23,10 @@ if TYPE_CHECKING:
         Usage,
         WallPause,
     )
+    from codemode_bridge._dispatcher import CallRecord, Dispatcher, VisibleTool
+    from codemode_bridge._limits import Limits
+    from codemode_bridge._process_runtime import ProcessRuntime
+    from codemode_bridge._self_check import SelfCheckFailed, runtime_self_check
     from codemode_bridge._unrestricted import run_unrestricted
 
 __all__ = [

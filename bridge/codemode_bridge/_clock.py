@@ -1,11 +1,11 @@
-"""Clocks that the program cannot touch: the child's CPU time, read from outside, and a wall clock that can stand still."""
+"""Clocks out of the program's reach: the child's CPU time, read from outside, and a wall clock that can stand still."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -58,7 +58,7 @@ class PauseClock:
         self._total = 0.0
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self) -> Generator[None]:
         """Stop the clock for the time of the block."""
         with self._lock:
             if self._holds == 0:

@@ -51,7 +51,7 @@ def guest_command(mode: str) -> list[str]:
         spec = importlib.machinery.PathFinder.find_spec(package, [here, *sys.path])
         if spec is None or not spec.submodule_search_locations:
             raise ZygoteGone(f"the package {package} cannot be found")
-        folder = os.path.dirname(os.path.abspath(list(spec.submodule_search_locations)[0]))
+        folder = os.path.dirname(os.path.abspath(next(iter(spec.submodule_search_locations))))
         if folder not in folders:
             folders.append(folder)
     start = f"import sys; sys.path += {folders!r}; from codemode_guest.__main__ import main; main({mode!r})"
@@ -290,11 +290,13 @@ class ZygoteHouse:
         self._retired = []
         return taken
 
-    def _at_exit(self) -> None:
+    def end(self) -> None:
+        """When the host ends: end everything."""
         for zygote in self._take_all():
             zygote.end()
 
-    def _after_fork(self) -> None:
+    def forget(self) -> None:
+        """In a forked copy of the host: everything is the parent's."""
         for zygote in self._take_all():
             zygote.forget()
         self._lock = threading.Lock()
@@ -302,9 +304,9 @@ class ZygoteHouse:
 
 
 HOUSE = ZygoteHouse()
-atexit.register(HOUSE._at_exit)
+atexit.register(HOUSE.end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=HOUSE._after_fork)
+    os.register_at_fork(after_in_child=HOUSE.forget)
 
 
 def begin() -> None:

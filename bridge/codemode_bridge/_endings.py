@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Literal
 
 from codemode_bridge._children import Exit
-from codemode_bridge._limits import Limits
 from codemode_bridge._contract import RunError
+from codemode_bridge._limits import Limits
 
 _log = logging.getLogger("codemode.bridge")
 _MIB = 1024 * 1024
@@ -42,7 +42,11 @@ def flooded(why: str) -> RunError:
 
 def out_of_memory(error: RunError, limit: int) -> RunError:
     """The interpreter could not get memory, and the program did not catch it."""
-    return replace(error, kind="worker-exit", message=f"out of memory: the program needs more than {size_text(limit)} (memory_bytes)")
+    return replace(
+        error,
+        kind="worker-exit",
+        message=f"out of memory: the program needs more than {size_text(limit)} (memory_bytes)",
+    )
 
 
 def died(fault: str | None, end: Exit | None = None, limits: Limits | None = None) -> RunError:

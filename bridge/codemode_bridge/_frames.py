@@ -103,7 +103,8 @@ def _whole(text: str) -> int:
     if text.startswith("-"):
         return -_whole(text[1:])
     low = len(text) // 2
-    return _whole(text[:-low]) * 10**low + _whole(text[-low:])
+    high: int = _whole(text[:-low])
+    return high * int(10**low) + _whole(text[-low:])
 
 
 def unfolded_bytes(body: bytes | bytearray) -> int:

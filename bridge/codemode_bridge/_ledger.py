@@ -2,8 +2,8 @@
 
 Rules of this module: what is charged is the JSON text in UTF-8 of the list of printed lines, plus that of the value or
 of the error's message: brackets, commas, quotes and escapes included. Text is charged as it comes, and what no longer
-fits is not kept. `fit` makes a failed run fit as well: whole leading lines, then as much of the next as fits, cut between
-characters; and if the message alone is too long, the message is cut.
+fits is not kept. `fit` makes a failed run fit as well: whole leading lines, then as much of the next as fits, cut
+between characters; and if the message alone is too long, the message is cut.
 """
 
 from __future__ import annotations

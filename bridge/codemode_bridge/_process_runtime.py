@@ -13,17 +13,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from types import TracebackType
 from typing import Literal, Self, cast
 
 from codemode_bridge import _early
 from codemode_bridge._children import Child, ForkedChild, read_answer
+from codemode_bridge._contract import CodeRunRequest, CodeRunResult, LayerReport, RunError, Usage
 from codemode_bridge._early import HOUSE, ZygoteGone
 from codemode_bridge._pool import ChildPool
 from codemode_bridge._session import Session
 from codemode_bridge._spawn import SpawnedChild
-from codemode_bridge._contract import CodeRunRequest, CodeRunResult, LayerReport, RunError, Usage
 from codemode_registry import CancelSignal, CodeModeError, RuntimeUnavailableError
 
 Seal = Literal["required", "preferred"]
@@ -92,7 +91,7 @@ class ProcessRuntime:
             already, self._closed = self._closed, True
         self._closing.cancel(CLOSED)
         with anyio.CancelScope(shield=True):
-            while self._running:
+            while self._running:  # noqa: ASYNC110 - runs end in any loop and thread
                 await anyio.sleep(0.001)
             if not already:
                 self._pool.close()
@@ -119,7 +118,7 @@ class ProcessRuntime:
             HOUSE.retire(zygote)
             raise ZygoteGone(zygote.words() or str(error)) from error
 
-    def _after_fork(self) -> None:
+    def forget(self) -> None:
         """In a forked copy of the host: start over, with nothing of the parent's."""
         self._pool.forget()
         self._lock = threading.Lock()
@@ -218,7 +217,7 @@ _OPEN: weakref.WeakSet[ProcessRuntime] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for runtime in list(_OPEN):
-        runtime._after_fork()
+        runtime.forget()
 
 
 if hasattr(os, "register_at_fork"):

@@ -62,21 +62,21 @@ def _expect(result: CodeRunResult, kind: str | None, what: str) -> None:
 
 async def _says_what_it_is(runtime: CodeRuntime) -> None:
     assert runtime.language == "python", f"language is {runtime.language!r}"
-    assert isinstance(runtime.isolation, str) and runtime.isolation, "isolation is not named"
+    assert runtime.isolation, "isolation is not named"
     assert isinstance(runtime, CodeRuntime), "the protocol's members are not all there"
 
 
 async def _returns_values(runtime: CodeRuntime) -> None:
-    wanted = {"list": [1, 2.5, None, True, "ä😀"], "big": 2**80, "empty": {}}
+    wanted: dict[str, object] = {"list": [1, 2.5, None, True, "ä😀"], "big": 2**80, "empty": {}}
     result = await _run(runtime, f"return {wanted!r}")
     _expect(result, None, "a program that returns a value")
-    assert result.has_value and result.value == wanted, f"returned {result.value!r}"
+    assert (result.has_value, result.value) == (True, wanted), f"returned {result.value!r}"
 
 
 async def _tells_nothing_from_none(runtime: CodeRuntime) -> None:
     nothing, none = await _run(runtime, "x = 1"), await _run(runtime, "return None")
     assert not nothing.has_value, "a program that returns nothing has a value"
-    assert none.has_value and none.value is None, "`return None` has no value"
+    assert (none.has_value, none.value) == (True, None), "`return None` has no value"
 
 
 async def _keeps_logs(runtime: CodeRuntime) -> None:
@@ -94,7 +94,9 @@ async def _calls_bindings(runtime: CodeRuntime) -> None:
 
 
 async def _refuses_to_the_program(runtime: CodeRuntime) -> None:
-    program = "try:\n    await tools.refuse()\nexcept ToolCallError as error:\n    return [error.tool_name, error.message]"
+    program = (
+        "try:\n    await tools.refuse()\nexcept ToolCallError as error:\n    return [error.tool_name, error.message]"
+    )
     result = await _run(runtime, program)
     assert result.value == ["refuse", "refused for the check"], f"the program caught {result.value!r}"
 
@@ -102,7 +104,8 @@ async def _refuses_to_the_program(runtime: CodeRuntime) -> None:
 async def _reports_exceptions(runtime: CodeRuntime) -> None:
     result = await _run(runtime, "print('before')\nraise ValueError('broken on purpose')")
     _expect(result, "exception", "a program that raises")
-    assert result.error is not None and result.error.type == "ValueError", "the exception's class is lost"
+    assert result.error is not None
+    assert result.error.type == "ValueError", "the exception's class is lost"
     assert "broken on purpose" in result.error.message, "the exception's text is lost"
     assert result.logs == ("before",), "what was printed before is lost"
 
@@ -128,7 +131,9 @@ async def _ends_what_waits(runtime: CodeRuntime) -> None:
 
 
 async def _waiting_is_no_compute(runtime: CodeRuntime) -> None:
-    result = await _run(runtime, "import asyncio\nawait asyncio.sleep(0.4)\nreturn 1", limits=Limits(compute_seconds=0.3))
+    result = await _run(
+        runtime, "import asyncio\nawait asyncio.sleep(0.4)\nreturn 1", limits=Limits(compute_seconds=0.3)
+    )
     _expect(result, None, "a program that only waits")
 
 
@@ -148,7 +153,8 @@ async def _obeys_cancel(runtime: CodeRuntime) -> None:
     bindings = {"stop": Binding("stop", (), cancel)}
     result = await runtime.run(CodeRunRequest("await tools.stop()\nwhile True:\n    pass", bindings, cancel=signal))
     _expect(result, "abort", "a cancelled run")
-    assert result.error is not None and result.error.message == "enough", "the reason is lost"
+    assert result.error is not None
+    assert result.error.message == "enough", "the reason is lost"
     again = await runtime.run(CodeRunRequest("return 1", cancel=signal))
     _expect(again, "abort", "a run that was cancelled before it began")
 
@@ -164,7 +170,7 @@ async def _ends_calls_with_the_run(runtime: CodeRuntime) -> None:
 
     program = "import asyncio\nt = asyncio.create_task(tools.wait())\nawait asyncio.sleep(0.05)\nreturn 1"
     result = await runtime.run(CodeRunRequest(program, {"wait": Binding("wait", (), wait)}))
-    assert result.value == 1 and ended == ["ended"], "a call outlives its run"
+    assert (result.value, ended) == (1, ["ended"]), "a call outlives its run"
 
 
 async def _survives_a_raising_binding(runtime: CodeRuntime) -> None:

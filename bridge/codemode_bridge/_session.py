@@ -17,15 +17,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
-import anyio.abc
 import anyio.lowlevel
 
 from codemode_bridge import _clock
 from codemode_bridge._children import Child, Exit
+from codemode_bridge._contract import Binding, BindingError, CodeRunRequest, CodeRunResult, RunError, Usage
 from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
 from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body
 from codemode_bridge._ledger import Ledger
-from codemode_bridge._contract import Binding, BindingError, CodeRunRequest, CodeRunResult, RunError, Usage
 from codemode_bridge._wire import Call, Cancel, Done, Flood, Log
 from codemode_registry import CancelSignal
 
@@ -149,8 +148,7 @@ class Session:
                 self._outcome = died(decoder.fault())
                 return
             for body in decoder.feed(data):
-                self._take(body)
-                if self._outcome is not None:
+                if self._take(body):
                     return
             turns += 1
             if turns >= _READS_A_TURN:
@@ -159,7 +157,8 @@ class Session:
             elif len(data) < size:
                 await anyio.wait_readable(bridge)
 
-    def _take(self, body: object) -> None:
+    def _take(self, body: object) -> bool:
+        """Act on one body; whether the run is over."""
         if isinstance(body, Oversized):
             if body.fault is None:
                 self._outcome = oversized(body.size, self._frame_bytes)
@@ -167,7 +166,7 @@ class Session:
                 # A fault's report is followed at once by the end of the stream; a forged one need not be.
                 self._last_words_until = time.monotonic() + _LAST_WORDS_SECONDS
                 self._scope.deadline = min(self._scope.deadline, anyio.current_time() + _LAST_WORDS_SECONDS)
-            return
+            return self._outcome is not None
         event = self._child.wire.receive(body)
         match event:
             case Call():
@@ -188,6 +187,7 @@ class Session:
                 self._outcome = flooded(why)
             case _:
                 pass
+        return self._outcome is not None
 
     def _done(self, done: Done) -> None:
         if done.error is not None and done.error.type == "MemoryError" and not done.error.message:

@@ -68,8 +68,10 @@ class SpawnedChild:
         """Kill it and learn how it ended."""
         if not self._kill():
             return UNKNOWN_EXIT
+        ends: list[Exit] = []
         with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(_wait, self._process)
+            ends.append(await anyio.to_thread.run_sync(_wait, self._process))
+        return ends[0]
 
     def blame(self) -> str:
         """What it wrote to standard error."""

@@ -5,9 +5,9 @@ Rules of this module: for tests of the seal only. No program, tool or registry l
 
 from __future__ import annotations
 
+from codemode_bridge._contract import CodeRunRequest, CodeRunResult
 from codemode_bridge._limits import Limits
 from codemode_bridge._process_runtime import ProcessRuntime
-from codemode_bridge._contract import CodeRunRequest, CodeRunResult
 
 
 async def run_unrestricted(
@@ -28,6 +28,6 @@ async def run_unrestricted(
     """
     request = CodeRunRequest(code, limits=limits or Limits())
     if runtime is not None:
-        return await runtime._run(request, unrestricted=True)
+        return await runtime._run(request, unrestricted=True)  # pyright: ignore[reportPrivateUsage]
     async with ProcessRuntime(warm=0) as own:
-        return await own._run(request, unrestricted=True)
+        return await own._run(request, unrestricted=True)  # pyright: ignore[reportPrivateUsage]

@@ -10,7 +10,7 @@ The child is only ever given an answer to a call that it made and that was not a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -128,7 +128,7 @@ class HostWire:
             kind = frame.get("type")
             after = RECEIVES.get((self.state, kind)) if isinstance(kind, str) else None
             if after is not None:
-                event = _BUILDERS[cast("str", kind)](self, frame)
+                event = self._rebuilt(cast("str", kind), frame)
                 if event is not None:
                     self.state = after
                     return event
@@ -156,7 +156,20 @@ class HostWire:
             raise WireMisuse(f"{kind!r} cannot be sent when the child is {self.state}")
         self.state = after
 
-    # -- builders: a frame of the wrong shape is None ------------------------------------------------------------
+    # -- a frame is rebuilt field by field; one of the wrong shape is None ---------------------------------------------
+
+    def _rebuilt(self, kind: str, frame: Mapping[str, object]) -> Event | None:
+        match kind:
+            case "ready":
+                return self._ready(frame)
+            case "call":
+                return self._call(frame)
+            case "cancel":
+                return self._cancel(frame)
+            case "log":
+                return self._log(frame)
+            case _:
+                return self._done(frame)
 
     def _ready(self, frame: Mapping[str, object]) -> Event | None:
         pid = frame.get("pid")
@@ -190,15 +203,6 @@ class HostWire:
             return None
         has_value = frame.get("has_value") is True
         return Done(has_value, frame.get("value") if has_value else None, None, _notes(frame), _refusals(frame))
-
-
-_BUILDERS: dict[str, Callable[[HostWire, Mapping[str, object]], Event | None]] = {
-    "ready": HostWire._ready,
-    "call": HostWire._call,
-    "cancel": HostWire._cancel,
-    "log": HostWire._log,
-    "done": HostWire._done,
-}
 
 
 def _line(value: object) -> int | None:

@@ -17,6 +17,7 @@ import select
 import socket
 from collections.abc import Callable
 from json.scanner import make_scanner
+from typing import cast
 
 _STATES = ("new", "waiting", "running", "finished")
 _SENDS: dict[tuple[str, str], str] = {
@@ -37,7 +38,7 @@ _READ = 65536
 
 _plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _escaped = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
-_scan: Callable[[str, int], tuple[object, int]] = make_scanner(json.JSONDecoder())
+_scan: Callable[[str, int], tuple[object, int]] = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # pyright: ignore
 
 
 class ChannelClosed(Exception):
@@ -188,8 +189,9 @@ class GuestChannel:
             frame, _ = _scan(body.decode(), 0)
         except (ValueError, StopIteration, RecursionError):
             return
-        if not isinstance(frame, dict):
+        if type(frame) is not dict:
             return
+        frame = cast("dict[str, object]", frame)
         after = _RECEIVES.get((self.state, str(frame.get("type"))))
         if after is not None:
             self.state = after

@@ -86,7 +86,7 @@ class Nursery:
         if starved:
             self._out_of_memory(channel)
         # The host has the result and kills the child; until then nothing that is left of the program may run.
-        sys.stdout = sys.stderr = None  # type: ignore[assignment]
+        sys.stdout = sys.stderr = None
         while True:
             channel.read()
 

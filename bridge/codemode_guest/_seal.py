@@ -2,8 +2,8 @@
 
 Rules of this module: every step answers with a `Layer` that says whether it holds and why not; nothing here decides
 whether an unsealed child may run (the host does, by its `seal` setting). The zygote puts on what a fork inherits: the
-descriptors' and files' limits, an unprivileged user, empty namespaces, no-new-privileges, not dumpable, Landlock. A child
-adds what belongs to one process: its session, its death with the zygote, and the seccomp filter, last of all.
+descriptors' and files' limits, an unprivileged user, empty namespaces, no-new-privileges, not dumpable, Landlock. A
+child adds what belongs to one process: its session, its death with the zygote, and the seccomp filter, last of all.
 
 Raw system calls go through ctypes: the standard library has no prctl, seccomp or landlock.
 
@@ -72,7 +72,7 @@ class Kernel:
         self.architecture = architecture
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._syscall: Callable[..., int] = self._libc.syscall
-        self._syscall.restype = ctypes.c_long  # type: ignore[attr-defined]
+        self._syscall.restype = ctypes.c_long
 
     def call(self, name: str, *arguments: object) -> int:
         """Make one system call by name.
@@ -162,7 +162,9 @@ def seal_zygote(system: Kernel | None) -> list[Layer]:
     """Put on everything that children inherit. The caller has imported all it will ever need."""
     layers = [
         _attempt("environment", "clear the environment and leave the working directory", _empty_surroundings),
-        _attempt("resource-limits", "setrlimit CORE, FSIZE, NOFILE, MEMLOCK, MSGQUEUE", _limits.restrain, required=True),
+        _attempt(
+            "resource-limits", "setrlimit CORE, FSIZE, NOFILE, MEMLOCK, MSGQUEUE", _limits.restrain, required=True
+        ),
     ]
     if system is None:
         reason = f"no seal is known for {sys.platform} on {os.uname().machine}"
@@ -172,7 +174,10 @@ def seal_zygote(system: Kernel | None) -> list[Layer]:
         _attempt("namespaces", "unshare network, IPC and UTS", lambda: _empty_namespaces(system)),
         _attempt("user", "setresuid to nobody where the host is root", _become_nobody),
         _attempt(
-            "no-new-privileges", "prctl PR_SET_NO_NEW_PRIVS", lambda: system.prctl(_PR_SET_NO_NEW_PRIVS, 1), required=True
+            "no-new-privileges",
+            "prctl PR_SET_NO_NEW_PRIVS",
+            lambda: system.prctl(_PR_SET_NO_NEW_PRIVS, 1),
+            required=True,
         ),
         _attempt("not-dumpable", "prctl PR_SET_DUMPABLE 0", lambda: system.prctl(_PR_SET_DUMPABLE, 0), required=True),
         _attempt("landlock", "restrict the process to no path, port or foreign process", lambda: _landlock(system)),

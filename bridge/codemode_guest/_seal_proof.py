@@ -13,6 +13,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from errno import EPERM
+from functools import partial
 
 from codemode_guest._seal import ChildSeal, Kernel, Layer
 
@@ -103,6 +104,10 @@ def _open_after_all(system: Kernel, probes: list[Probe]) -> list[str]:
     return got_through
 
 
+def _survives(system: Kernel, probe: Probe) -> str:
+    return "alive" if _open_after_all(system, [probe]) else "told no"
+
+
 def _in_child(seal: ChildSeal, body: Callable[[], str]) -> tuple[str, int]:
     """Run `body` in a sealed child; what it says, and how it ended (as `os.wait`)."""
     reader, writer = os.pipe()
@@ -134,7 +139,7 @@ def prove(seal: ChildSeal, system: Kernel) -> list[Layer]:
     layers = [Layer("seccomp", holds, tried, "" if holds else f"not refused: {said} (status {status})", True)]
     survived: list[str] = []
     for probe in fatal:
-        said, status = _in_child(seal, lambda probe=probe: _open_after_all(system, [probe]) and "alive" or "told no")
+        said, status = _in_child(seal, partial(_survives, system, probe))
         if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS):
             survived.append(f"{probe.title} ({said or 'no word'}, status {status})")
     tried = "in a sealed child each, which it must kill: " + ", ".join(probe.title for probe in fatal)

@@ -37,7 +37,7 @@ class _Logs:
 
 async def run_unrestricted(frame: dict[str, object], channel: GuestChannel) -> None:
     """Run the frame's program as it stands and send `done`."""
-    sys.stdout = sys.stderr = _Logs(channel)  # type: ignore[assignment]
+    sys.stdout = sys.stderr = _Logs(channel)
     try:
         value = await _body(str(frame["program"]))()
         channel.send("done", {"ok": True, "has_value": value is not None, "value": value, "error": None, "notes": []})

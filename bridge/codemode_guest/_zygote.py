@@ -14,6 +14,7 @@ Control messages (one datagram each, ASCII words; descriptors ride along in orde
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
 import json
@@ -115,10 +116,8 @@ class Zygote:
 
     @staticmethod
     def _answer(descriptor: int, value: object) -> None:
-        try:
+        with contextlib.suppress(OSError):  # The host may not want to know any more.
             os.write(descriptor, json.dumps(value).encode())
-        except OSError:
-            pass  # The host no longer wants to know.
 
 
 def _wait(pid: int) -> dict[str, object]:

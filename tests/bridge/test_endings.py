@@ -36,6 +36,18 @@ def error_of(result: CodeRunResult) -> RunError:
     return result.error
 
 
+def lives(pid: int) -> bool:
+    """A zombie has no command line."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except OSError:
+        return False
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 async def still_works(runtime: ProcessRuntime) -> None:
     assert (await runtime.run(CodeRunRequest("return 'works'"))).value == "works"
 
@@ -44,7 +56,9 @@ async def test_compute_is_metered_while_a_decoy_call_is_pending(runtime: Process
     async def decoy(_: dict[str, Any]) -> None:
         await anyio.sleep_forever()
 
-    program = "import asyncio\nasyncio.create_task(tools.decoy())\nawait asyncio.sleep(0)\nprint('spins')\nwhile True: pass"
+    program = (
+        "import asyncio\nasyncio.create_task(tools.decoy())\nawait asyncio.sleep(0)\nprint('spins')\nwhile True: pass"
+    )
     begun = time.monotonic()
     request = CodeRunRequest(program, {"decoy": Binding("decoy", (), decoy)}, Limits(compute_seconds=0.2))
     result = await runtime.run(request)
@@ -63,7 +77,9 @@ async def test_waiting_on_a_slow_call_costs_no_compute(runtime: ProcessRuntime) 
         await anyio.sleep(0.5)
         return 7
 
-    request = CodeRunRequest("return await tools.slow()", {"slow": Binding("slow", (), slow)}, Limits(compute_seconds=0.3))
+    request = CodeRunRequest(
+        "return await tools.slow()", {"slow": Binding("slow", (), slow)}, Limits(compute_seconds=0.3)
+    )
     result = await runtime.run(request)
     assert result.value == 7
     assert result.usage is not None
@@ -98,7 +114,9 @@ async def test_the_wall_clock_stands_still_while_a_human_is_asked(runtime: Proce
     assert error_of(result).kind == "timeout"
 
 
-@pytest.mark.parametrize("program", ["x = bytearray(10**10)", "x = []\nwhile True:\n    x.append('y' * 1_000_000 + str(len(x)))"])
+@pytest.mark.parametrize(
+    "program", ["x = bytearray(10**10)", "x = []\nwhile True:\n    x.append('y' * 1_000_000 + str(len(x)))"]
+)
 async def test_memory_ends_the_run_and_nothing_else(runtime: ProcessRuntime, program: str) -> None:
     limits = Limits(memory_bytes=64 * MIB)
     result = await runtime.run(CodeRunRequest("print('eats')\n" + program, limits=limits))
@@ -163,7 +181,9 @@ DEATHS = [
 async def test_a_death_is_reported_with_what_is_known(
     runtime: ProcessRuntime, code: str, message: str, line: int | None
 ) -> None:
-    result = await run_unrestricted("print('last words')\n" + code, runtime=runtime, limits=Limits(memory_bytes=64 * MIB))
+    result = await run_unrestricted(
+        "print('last words')\n" + code, runtime=runtime, limits=Limits(memory_bytes=64 * MIB)
+    )
     error = error_of(result)
     assert error.kind == "worker-exit"
     assert re.search(message, error.message), error.message
@@ -227,7 +247,7 @@ async def test_a_child_killed_from_outside_is_a_worker_exit(runtime: ProcessRunt
         zygote = HOUSE._current
         assert zygote is not None
         # The zygote's children are the run and those that wait for one.
-        shot.extend(int(pid) for pid in Path(f"/proc/{zygote.pid}/task/{zygote.pid}/children").read_text().split())
+        shot.extend(children_of(zygote.pid))
         for pid in shot:
             os.kill(pid, signal.SIGKILL)
         await anyio.sleep_forever()
@@ -236,6 +256,6 @@ async def test_a_child_killed_from_outside_is_a_worker_exit(runtime: ProcessRunt
     assert error_of(result).kind == "worker-exit"
     assert "SIGKILL" in error_of(result).message
     with anyio.fail_after(10):
-        while any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in shot):
+        while any(map(lives, shot)):  # noqa: ASYNC110 - another process is waited for
             await anyio.sleep(0.001)
     await still_works(runtime)

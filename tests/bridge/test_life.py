@@ -18,7 +18,6 @@ import pytest
 
 from codemode_bridge import Binding, CodeRunRequest, Limits, ProcessRuntime, run_unrestricted
 from codemode_bridge._early import HOUSE, ZygoteHouse, ZygoteProcess
-from codemode_registry import RuntimeUnavailableError
 
 
 def children_of(pid: int) -> list[int]:
@@ -38,7 +37,7 @@ def serving() -> ZygoteProcess:
 async def until(condition: Any, what: str) -> None:
     """A bounded wait for what another process does."""
     with anyio.fail_after(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - another process is waited for
             await anyio.sleep(0.002)
     assert condition(), what
 
@@ -103,7 +102,9 @@ anyio.run(main)
     assert len(pids) >= 2
 
     def gone() -> bool:
-        return not any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
+        return not any(
+            Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids
+        )
 
     await until(gone, "the zygote and its children ended with the host")
 
@@ -155,7 +156,9 @@ async def test_several_threads_and_loops_share_one_runtime(runtime: ProcessRunti
                 await anyio.lowlevel.checkpoint()
                 return arguments["n"] * 2
 
-            request = CodeRunRequest(f"return await tools.twice(n={number})", {"twice": Binding("twice", ("n",), twice)})
+            request = CodeRunRequest(
+                f"return await tools.twice(n={number})", {"twice": Binding("twice", ("n",), twice)}
+            )
             for _ in range(3):
                 values.append((await runtime.run(request)).value)
 

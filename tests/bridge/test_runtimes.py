@@ -45,7 +45,7 @@ async def test_a_closed_runtime_refuses_to_run(runtime: ProcessRuntime) -> None:
 async def test_a_missing_interpreter_is_unavailable_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
     async with ProcessRuntime(warm=0, start="spawn") as spawned:
-        with pytest.raises(RuntimeUnavailableError, match="/nonexistent/python|cannot be started"):
+        with pytest.raises(RuntimeUnavailableError, match=r"/nonexistent/python|cannot be started"):
             await spawned.run(CodeRunRequest("return 1"))
 
 

@@ -4,6 +4,8 @@ Rules of this file: each text is the body of an async function that comes to its
 means that it raised or that the child died; `test_seal` looks at nothing else. `HELPERS` stands before each.
 """
 
+# ruff: noqa: E501 - the texts are programs, one a line
+
 from __future__ import annotations
 
 HELPERS = """\

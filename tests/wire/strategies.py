@@ -25,8 +25,8 @@ def body(random: Random) -> bytes:
         if random.random() < 0.4:
             frame[field] = pick(pool)
     if random.random() < 0.3:
-        frame["error"] = pick([None, {}, [], {"kind": pick(["exception", "timeout", "abort", 1]), "message": pick(_TEXTS),
-                                             "type": pick(_TEXTS), "line": pick(_NUMBERS), "traceback": pick(_TEXTS)}])  # fmt: skip
+        error = {"kind": pick(["exception", "timeout", "abort", 1]), "message": pick(_TEXTS), "type": pick(_TEXTS)}
+        frame["error"] = pick([None, {}, [], {**error, "line": pick(_NUMBERS), "traceback": pick(_TEXTS)}])
     text = json.dumps(pick([frame, frame, frame, [frame], frame["type"], pick(_VALUES)]))
     return text.encode()
 
@@ -63,7 +63,9 @@ def stream(random: Random) -> bytes:
             case 3:
                 pieces.append(framed(text)[: random.randrange(len(text) + 4)])
             case 4:
-                pieces.append(framed(random.choice([b"{", b"[" * 5000, b"1e999", b"NaN", b'{"a":1}x', b"\xff", b"9" * 5000])))
+                pieces.append(
+                    framed(random.choice([b"{", b"[" * 5000, b"1e999", b"NaN", b'{"a":1}x', b"\xff", b"9" * 5000]))
+                )
             case _:
                 pieces.append(framed(text))
     return b"".join(pieces)

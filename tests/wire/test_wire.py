@@ -82,7 +82,9 @@ def test_what_is_not_json_is_refused_before_it_is_sent(value: Any) -> None:
         encode(value)
 
 
-@pytest.mark.parametrize("body", [b"NaN", b"[Infinity]", b"", b"{", b"\xff", b'{"a":1}x', b"[" * 100_000, b"9" * 200_000, b"'x'"])
+@pytest.mark.parametrize(
+    "body", [b"NaN", b"[Infinity]", b"", b"{", b"\xff", b'{"a":1}x', b"[" * 100_000, b"9" * 200_000, b"'x'"]
+)
 def test_what_is_not_json_is_malformed_and_nothing_more(body: bytes) -> None:
     assert isinstance(decode_body(body), Malformed)
 
@@ -251,7 +253,11 @@ def test_unknown_fields_are_never_looked_at() -> None:
 
 
 def test_notes_and_refusals_are_rebuilt_and_bounded() -> None:
-    frame = {**LEGAL["done"], "notes": ["n" * 5000, 1, *["x"] * 50], "refusals": [[1, 2, "m"], [0, 1, "m"], [1, "2", "m"], 3]}
+    frame = {
+        **LEGAL["done"],
+        "notes": ["n" * 5000, 1, *["x"] * 50],
+        "refusals": [[1, 2, "m"], [0, 1, "m"], [1, "2", "m"], 3],
+    }
     done = running().receive(frame)
     assert isinstance(done, Done)
     assert len(done.notes) == 19
@@ -349,5 +355,7 @@ def test_the_guest_drops_what_is_no_frame() -> None:
     channel, host = guest()
     with host, channel._socket:
         channel.send("ready", {"pid": 1})
-        host.sendall(framed(b"[1]") + framed(b"{") + framed(b"\xff") + framed(b"") + encode({"type": "run", "program": "p"}))
+        host.sendall(
+            framed(b"[1]") + framed(b"{") + framed(b"\xff") + framed(b"") + encode({"type": "run", "program": "p"})
+        )
         assert channel.read() == [{"type": "run", "program": "p"}]
