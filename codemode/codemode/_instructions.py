@@ -31,6 +31,7 @@ CODE_PARAMETERS: dict[str, JsonValue] = {
         },
     },
     "required": ["code", "description"],
+    "additionalProperties": False,
 }
 
 _RULES = """\

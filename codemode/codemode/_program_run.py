@@ -16,6 +16,7 @@ import uuid
 from dataclasses import asdict, dataclass, replace
 
 import anyio
+import anyio.lowlevel
 
 from codemode._spelling import visible_tools
 from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, PauseClock, RunError, Usage
@@ -110,7 +111,7 @@ class ProgramRun:
         """Run the program from its first event to its last.
 
         Cancellation: the program and its tools are stopped and the records written; what is done stays in `outcome`.
-        The cancellation itself is left to the caller's next checkpoint.
+        Then the cancellation goes on.
         """
         over = anyio.Event()
         shield = anyio.CancelScope(shield=True)
@@ -130,8 +131,9 @@ class ProgramRun:
             with anyio.CancelScope(shield=True):
                 broken = await self._append("code/run-end", self._end())
             over.set()
-        if broken is not None and self._result.error is None:
-            self._result = replace(broken, logs=self._result.logs)
+            if broken is not None and self._result.error is None:
+                self._result = replace(broken, logs=self._result.logs)
+        await anyio.lowlevel.checkpoint_if_cancelled()
 
     async def _recorded(self) -> None:
         broken = await self._append("code/run-start", self._start())
