@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from codemode_registry import Allow, Ask, Decision, Registry, Scope, ToolCall
+from codemode_registry import Allow, Ask, Decision, Registry, Scope, Tool, ToolCall
 
 RUN_CODE = "run_code"
 
@@ -64,6 +64,11 @@ def _matches(name: str, pattern: str) -> bool:
     return name == pattern if RUN_CODE in (name, pattern) else fnmatch.fnmatchcase(name, pattern)
 
 
+def reads_only(tool: Tool) -> bool:
+    """Whether a tool says that it only reads, and does not say the contrary as well."""
+    return tool.annotations.read_only is True and tool.annotations.destructive is not True
+
+
 class InstalledPolicies:
     """Rules that are in force on a registry, until `dispose()`."""
 
@@ -88,7 +93,7 @@ def install_policies(registry: Registry, rules: PolicyRules, *, scope: Scope | N
 
     def read_only(call: ToolCall) -> bool:
         tool = registry.get(call.name, call.scope)
-        return tool is not None and tool.annotations.read_only is True
+        return tool is not None and reads_only(tool)
 
     def refuse(call: ToolCall) -> str | None:
         verdict, rule = rules.verdict(call.name, read_only=read_only(call))

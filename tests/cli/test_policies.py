@@ -70,6 +70,16 @@ async def test_ask_unless_read_only_asks_about_everything_that_does_not_say_that
     assert [request.tool_name for request in asked] == ["a.unknown"]
 
 
+async def test_a_tool_that_contradicts_itself_is_no_read() -> None:
+    asked: list[ApprovalRequest] = []
+    registry = registry_of(asked=asked)
+    both = ToolAnnotations(read_only=True, destructive=True)
+    registry.register(Tool("both", "", lambda arguments, ctx: 1, parameters={"type": "object"}, annotations=both))
+    install_policies(registry, PolicyRules(ask_unless_read_only=True))
+    assert await outcome(registry, "both") == "ran"
+    assert [request.tool_name for request in asked] == ["both"]
+
+
 async def test_a_denial_cannot_be_approved_away_and_other_policies_stand() -> None:
     asked: list[ApprovalRequest] = []
     registry = registry_of("a.x", "a.y", asked=asked)

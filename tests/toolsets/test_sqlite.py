@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from codemode.toolsets import _sqlite, sqlite_tools
+from codemode.toolsets import _sqlite, _sqlite_fence, sqlite_tools
 from codemode_registry import CancelSignal, CodeModeError
 
 from .calling import Tools
@@ -169,7 +169,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 
 
 async def test_an_endless_query_ends_at_its_deadline(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sqlite, "MAX_SECONDS", 0.2)
+    monkeypatch.setattr(_sqlite_fence, "MAX_SECONDS", 0.2)
     began = time.monotonic()
     assert "ended after" in await tools.refusal("query", sql=ENDLESS)
     assert time.monotonic() - began < 5
@@ -209,7 +209,7 @@ async def test_mistakes_in_a_statement_are_words(tools: Tools) -> None:
 
 
 async def test_a_locked_database_is_waited_for_and_then_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(_sqlite_fence, "BUSY_SECONDS", 0.1)
     tools = Tools(sqlite_tools(path, write=True))
     other = sqlite3.connect(path, isolation_level=None)
     try:

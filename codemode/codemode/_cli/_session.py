@@ -92,9 +92,10 @@ async def _watch(cancel: CancelSignal, what: str, came: list[int], ready: anyio.
             if len(came) == 1:
                 note(f"\ninterrupted: ending {what} (again to leave it where it is)")
                 cancel.cancel("interrupted at the terminal")
-            elif len(came) == 2:
-                _last_resort()
-                raise Interrupted(128 + int(number))
+            else:
+                break
+    _last_resort()  # after the receiver has put back the handlers that were there before
+    raise Interrupted(128 + came[-1])
 
 
 def _last_resort() -> None:

@@ -99,8 +99,9 @@ def _row(tool: Tool, rules: Sequence[PolicyRules], frame: int) -> Row:
 
     from codemode_stubs import render_stubs
 
-    read_only = tool.annotations.read_only is True
-    verdicts = [each.verdict(tool.full_name, read_only=read_only)[0] for each in rules]
+    from .._policies import reads_only
+
+    verdicts = [each.verdict(tool.full_name, read_only=reads_only(tool))[0] for each in rules]
     policy = "deny" if {"deny", "unlisted"} & set(verdicts) else "ask" if "ask" in verdicts else "allow"
     return Row(
         name=tool.full_name,
@@ -115,8 +116,10 @@ def _row(tool: Tool, rules: Sequence[PolicyRules], frame: int) -> Row:
 
 def effects(tool: Tool) -> str:
     """A tool's annotations in words. Nothing said counts as a write."""
+    from .._policies import reads_only
+
     hints = tool.annotations
-    if hints.read_only:
+    if reads_only(tool):
         words = ["reads"]
     elif hints.read_only is None and hints.destructive is None:
         words = ["unknown"]

@@ -1,12 +1,17 @@
-# Look around in a directory: what is big, where something is still to do, which modules no test knows.
-# This is the body of an async function. All it can reach is `tools`; each call goes through the host's policies.
+"""Look around in a directory: what is big, where something is still to do, which modules no test knows.
+
+This is the body of an async function. All it can reach is `tools`; each call goes through the host's policies.
+"""
+
 import asyncio
+import re
 import time
 from collections import Counter, defaultdict
 
 DIRECTORIES, SECONDS = 60, 20  # look at most at so many, and for so long: it is a demo
 SKIP = {"node_modules", "__pycache__", "venv", "dist", "build", "target", "site-packages", "vendor"}
-SOURCES = "*.{py,js,jsx,ts,tsx,go,rs,c,h,cpp,java,rb,php,sh,md}"
+SUFFIXES = "py js jsx ts tsx go rs c h cpp java rb php sh md".split()
+SOURCES = "*.{" + ",".join(SUFFIXES) + "}"
 started = time.monotonic()
 
 
@@ -20,7 +25,6 @@ async def look(directory):
 
 # 1. List directory after directory, eight at a time.
 files, seen, waiting = [], 0, ["."]
-where_sources_are = []
 while waiting and seen < DIRECTORIES and time.monotonic() - started < SECONDS:
     batch, waiting = waiting[:8], waiting[8:]
     for directory, entries in zip(batch, await asyncio.gather(*map(look, batch))):
@@ -31,51 +35,60 @@ while waiting and seen < DIRECTORIES and time.monotonic() - started < SECONDS:
             for entry in entries
             if entry["kind"] == "dir" and entry["name"] not in SKIP and not entry["name"].startswith(".")
         ]
-        if any(entry["kind"] == "file" and "." in entry["name"][1:] for entry in entries):
-            where_sources_are.append(directory)
 
 
-# 2. Search these directories for markers.
-async def markers(directory):
+# 2. Search for markers: file by file where there are few, else directory by directory.
+async def markers(path):
     if time.monotonic() - started > SECONDS:
         return []
     try:
-        return await tools.fs.grep(r"\b(TODO|FIXME|XXX|HACK)\b", directory, glob=SOURCES, limit=50)
+        return await tools.fs.grep(r"\b(TODO|FIXME|XXX|HACK)\b", path, glob=SOURCES, limit=50)
     except ToolCallError as error:
-        print(f"not searched {directory}: {error.message}")
+        print(f"not searched {path}: {error.message}")
         return []
 
 
-found = [line for lines in await asyncio.gather(*map(markers, where_sources_are)) for line in lines]
+def folder(entry):
+    return entry["path"].rpartition("/")[0] or "."
+
+
+sources = [entry for entry in files if entry["name"].rpartition(".")[2].lower() in SUFFIXES and entry["size"]]
+places = [entry["path"] for entry in sources] if len(sources) <= 60 else sorted({folder(entry) for entry in sources})
+found = [line for lines in await asyncio.gather(*map(markers, places)) for line in lines]
 
 # 3. Python modules that have no test file of their name: does any test mention them?
-names = {entry["name"] for entry in files}
-modules = [
-    entry
-    for entry in sorted(files, key=lambda entry: -entry["size"])
-    if entry["name"].endswith(".py") and entry["name"][:-3].isidentifier() and entry["size"] > 200
-    if not entry["name"].startswith(("test", "__", "conftest", "setup")) and not entry["name"].endswith("_test.py")
-    if not any(part in ("test", "tests") for part in entry["path"].split("/"))
-]
+def is_test(name):
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
 
 
 def stem(module):
     return module["name"][:-3].strip("_")
 
 
-doubtful = [module for module in modules if not {f"test_{stem(module)}.py", f"{stem(module)}_test.py"} & names]
+names = {entry["name"] for entry in files}
+modules = [
+    entry
+    for entry in sorted(files, key=lambda entry: -entry["size"])
+    if entry["name"].endswith(".py") and entry["name"][:-3].isidentifier() and entry["size"] > 200
+    if not is_test(entry["name"]) and not entry["name"].startswith(("__", "conftest", "setup"))
+    if not any(part in ("test", "tests") for part in entry["path"].split("/"))
+]
+doubtful = [module for module in modules if not {f"test_{stem(module)}.py", f"{stem(module)}_test.py"} & names][:12]
 
 
-async def mentioned(module):
-    if time.monotonic() - started > SECONDS:
-        return True
-    return bool(await tools.fs.grep(rf"\b_*{stem(module)}\b", glob="**/{test_*,*_test}.py", limit=1))
+async def mentioned_in(directory):
+    words = "|".join(re.escape(stem(module)) for module in doubtful)
+    try:
+        lines = await tools.fs.grep(rf"\b_*({words})\b", directory, glob="{test_*,*_test}.py", limit=5000)
+    except ToolCallError as error:
+        print(f"not searched {directory}: {error.message}")
+        return set()
+    return {module["path"] for module in doubtful for line in lines if re.search(rf"\b_*{stem(module)}\b", line["text"])}
 
 
-checked = doubtful[:12]
-there_are_tests = any(name.startswith("test_") or name.endswith("_test.py") for name in names)
-known = await asyncio.gather(*map(mentioned, checked)) if there_are_tests else [False] * len(checked)
-untested = [module["path"] for module, is_known in zip(checked, known) if not is_known]
+where_tests_are = sorted({folder(entry) for entry in files if is_test(entry["name"])})
+mentions = await asyncio.gather(*map(mentioned_in, where_tests_are if doubtful else []))
+untested = [module["path"] for module in doubtful if not any(module["path"] in known for known in mentions)]
 
 # 4. Put the answer together: only this text goes back.
 by_kind = defaultdict(list)
@@ -105,6 +118,6 @@ for path, count in Counter(line["path"] for line in found).most_common(5):
     first = next(line for line in found if line["path"] == path)
     answer.append(f"  {count:>3}  {path}:{first['line']}  {first['text'].strip()[:70]}")
 if modules:
-    answer += ["", f"Python modules without a test: {len(untested)} of {len(checked)} that have no test file of their name"]
+    answer += ["", f"Python modules without a test: {len(untested)} of {len(doubtful)} that have no test file of their name"]
     answer += [f"       {path}" for path in untested[:8]]
 return "\n".join(answer)

@@ -1,11 +1,7 @@
 """The `sqlite` tools: query and schema of one database file, and with `write=True` execute.
 
 Rules
-- SQLite itself holds the fence, not a look at the text: the file is opened with `mode=ro`, `query_only` is on, and an
-  authorizer passes reading and nothing else, statement by statement as SQLite compiles them (views, triggers and
-  sub-queries included). ATTACH, PRAGMA beyond a short list, load_extension and writes are refused there.
-- Every statement has SQLite's own limits set low, a deadline and the call's cancel signal, looked at by the progress
-  handler every few thousand steps of SQLite's machine: an endless query ends.
+- SQLite itself holds the fence (`_sqlite_fence`): `mode=ro`, `query_only`, an authorizer, limits, a deadline.
 - One connection a call: nothing is shared between calls, scopes or threads. The host's database path is never shown.
 - A result over the caps is a failure that says how to ask for less: a program must not take a part for the whole.
 """
@@ -17,18 +13,16 @@ import contextlib
 import math
 import os
 import sqlite3
-import sys
-import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 from pydantic import Field, JsonValue, with_config
 from typing_extensions import TypedDict
 
 from codemode_registry import CodeModeError, ToolAnnotations, ToolContext, ToolError, function_tool
 
+from ._sqlite_fence import BUSY_SECONDS, MAX_SECONDS, STEP, Clock, authorize_writes, open_database
 from ._toolset import CLOSED, Toolset
 
 MAX_ROWS = 10_000
@@ -36,94 +30,6 @@ MAX_ROWS = 10_000
 
 MAX_RESULT_BYTES = 16 << 20
 """Characters and bytes of one result's values."""
-
-MAX_SECONDS = 30.0
-"""How long one statement may work."""
-
-BUSY_SECONDS = 5.0
-"""How long a statement waits for another process's lock."""
-
-STEP = 5_000
-"""Steps of SQLite's machine between two looks at the clock (well under a millisecond)."""
-
-_LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 16 << 20,  # one string, blob or row, in bytes
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    sqlite3.SQLITE_LIMIT_COLUMN: 1_000,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
-    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
-    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,  # matching is quadratic in it
-    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 10_000,
-    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 50,
-    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
-}
-
-_READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
-
-_WRITES = frozenset(
-    {
-        sqlite3.SQLITE_INSERT,
-        sqlite3.SQLITE_UPDATE,
-        sqlite3.SQLITE_DELETE,
-        sqlite3.SQLITE_CREATE_TABLE,
-        sqlite3.SQLITE_CREATE_INDEX,
-        sqlite3.SQLITE_CREATE_VIEW,
-        sqlite3.SQLITE_CREATE_TRIGGER,
-        sqlite3.SQLITE_CREATE_TEMP_TABLE,
-        sqlite3.SQLITE_CREATE_TEMP_INDEX,
-        sqlite3.SQLITE_DROP_TABLE,
-        sqlite3.SQLITE_DROP_INDEX,
-        sqlite3.SQLITE_DROP_VIEW,
-        sqlite3.SQLITE_DROP_TRIGGER,
-        sqlite3.SQLITE_ALTER_TABLE,
-        sqlite3.SQLITE_REINDEX,
-        sqlite3.SQLITE_ANALYZE,
-    }
-)
-
-_PRAGMAS = frozenset(
-    {
-        "table_info",
-        "table_xinfo",
-        "table_list",
-        "index_list",
-        "index_info",
-        "index_xinfo",
-        "foreign_key_list",
-        "foreign_key_check",
-        "database_list",
-        "collation_list",
-        "compile_options",
-        "encoding",
-        "user_version",
-        "application_id",
-        "page_count",
-        "page_size",
-        "data_version",  # FTS5 asks for it
-    }
-)
-"""Pragmas that only tell; passed only where they set nothing (`user_version` takes no value here)."""
-
-_TOLD_BY_NAME = frozenset(
-    {
-        "table_info",
-        "table_xinfo",
-        "table_list",
-        "index_list",
-        "index_info",
-        "index_xinfo",
-        "foreign_key_list",
-        "foreign_key_check",
-    }
-)
-"""Pragmas whose argument is the name of what they tell about."""
-
-_SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_schema", "sqlite_temp_master"})
-"""Connecting to a virtual table (FTS5, pragma_*) asks to update these, in memory. SQLite itself refuses a statement
-that does (`table sqlite_master may not be modified`), and a read-only file could not take it."""
-
-_FUNCTIONS_REFUSED = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
 
 Parameters = list[JsonValue] | dict[str, JsonValue] | None
 
@@ -216,7 +122,7 @@ class Database:
         with self._session(ctx, write=True) as connection:
             before = connection.total_changes
             connection.execute("BEGIN IMMEDIATE")
-            connection.set_authorizer(_authorize_writes)
+            connection.set_authorizer(authorize_writes)
             cursor = _execute(connection, sql, params)
             cursor.fetchmany(1)
             inserted = cursor.lastrowid
@@ -229,8 +135,8 @@ class Database:
     @contextlib.contextmanager
     def _session(self, ctx: ToolContext, *, write: bool) -> Generator[sqlite3.Connection]:
         try:
-            with contextlib.closing(_open(self._path, write=write)) as connection:
-                clock = _Clock(ctx)
+            with contextlib.closing(open_database(self._path, write=write)) as connection:
+                clock = Clock(ctx)
                 connection.set_progress_handler(clock.over, STEP)
                 try:
                     yield connection
@@ -243,70 +149,6 @@ class Database:
                         connection.rollback()
         except sqlite3.Error as error:  # at opening
             raise ToolError(f"the database cannot be opened: {error}") from None
-
-
-class _Clock:
-    """Ends a statement at its deadline or when its call is cancelled."""
-
-    def __init__(self, ctx: ToolContext) -> None:
-        self._cancel = ctx.cancel
-        self._deadline = time.monotonic() + MAX_SECONDS
-
-    def over(self) -> int:
-        return int(self._cancel.cancelled or time.monotonic() > self._deadline)
-
-    def words(self, error: sqlite3.Error) -> str:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-            if self._cancel.cancelled:
-                return f"stopped: {self._cancel.reason or 'cancelled'}"
-            return f"the statement was ended after {MAX_SECONDS:g} seconds: narrow it"
-        text = str(error)
-        if "prohibited" in text or "not authorized" in text or "readonly" in text:
-            return (
-                f"refused: {text} (this tool only lets statements through that read, or with execute that change data)"
-            )
-        return text or type(error).__name__
-
-
-def _open(path: Path, *, write: bool) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode={'rw' if write else 'ro'}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,  # transactions are begun here, in words
-        check_same_thread=True,
-        cached_statements=0,
-    )
-    try:
-        connection.text_factory = _text
-        for limit, value in _LIMITS.items():
-            connection.setlimit(limit, value)
-        connection.execute("PRAGMA trusted_schema = OFF")  # functions in a stranger's views and indexes stay harmless
-        connection.execute("PRAGMA cell_size_check = ON")
-        if sys.version_info >= (3, 12):  # no writes to the schema's own tables
-            connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-        if not write:
-            connection.execute("PRAGMA query_only = ON")
-            connection.set_authorizer(_authorize_reads)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _authorize_reads(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA_TABLES):
-        return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_FUNCTION:
-        return sqlite3.SQLITE_DENY if (second or "").lower() in _FUNCTIONS_REFUSED else sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _PRAGMAS:
-        told = second is None or (first or "").lower() in _TOLD_BY_NAME
-        return sqlite3.SQLITE_OK if told else sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_DENY
-
-
-def _authorize_writes(action: int, first: str | None, second: str | None, *rest: str | None) -> int:
-    return sqlite3.SQLITE_OK if action in _WRITES else _authorize_reads(action, first, second, *rest)
 
 
 def _execute(connection: sqlite3.Connection, sql: str, params: Parameters) -> sqlite3.Cursor:
@@ -386,10 +228,6 @@ def _table(connection: sqlite3.Connection, name: str, kind: str, sql: str | None
     }
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")  # SQLite keeps any bytes as text
-
-
 def sqlite_tools(path: str | os.PathLike[str], *, write: bool = False) -> Toolset:
     """Tools over one SQLite database: query and schema, and with `write` also execute.
 
@@ -407,7 +245,7 @@ def sqlite_tools(path: str | os.PathLike[str], *, write: bool = False) -> Toolse
     if not file.is_file():
         raise CodeModeError(f"sqlite tools: {str(path)!r} is not a file")
     try:
-        with contextlib.closing(_open(file, write=False)) as connection:
+        with contextlib.closing(open_database(file, write=False)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.Error as error:
         raise CodeModeError(f"sqlite tools: {str(path)!r} cannot be opened: {error}") from None
