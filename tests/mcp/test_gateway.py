@@ -185,7 +185,8 @@ async def test_every_outcome_passes_the_advertised_schema(mode: str) -> None:
     [
         ({"description": "x"}, "code"),
         ({"code": 7, "description": "x"}, "code"),
-        ({"cod": "add 1 2", "description": "x"}, "code"),
+        ({"cod": "add 1 2", "description": "x"}, "did you mean 'code'"),
+        ({"code": "add 1 2", "description": "x", "language": "python"}, "no parameter 'language'"),
         ({"code": "add 1 2"}, "description"),
         ({"code": "add 1 2", "description": " "}, "description"),
     ],

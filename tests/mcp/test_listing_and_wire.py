@@ -95,6 +95,12 @@ def test_hints_are_taken_only_where_they_are_said_plainly() -> None:
     assert not read_tool({"name": "t"}).read_only
 
 
+def test_hints_that_contradict_each_other_count_as_a_write() -> None:
+    tool = read_tool({"name": "t", "annotations": {"readOnlyHint": True, "destructiveHint": True}})
+    assert not tool.read_only
+    assert any("destroys" in problem for problem in tool.problems)
+
+
 def test_equal_entries_make_equal_definitions() -> None:
     entry = ODD_ENTRIES[0]
     assert read_tool(dict(entry)) == read_tool(dict(entry))

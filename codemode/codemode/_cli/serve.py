@@ -116,7 +116,7 @@ class ServeJob:
             tasks.start_soon(_until_signal, caught, tasks.cancel_scope.cancel)
             async with (
                 opened_log(place, fsync=fsync) as events,
-                open_registry(self.project, self.flags) as opened,
+                open_registry(self.project, self.flags, events=events) as opened,
                 ProcessRuntime(seal=self.seal) as runtime,
                 CodeMode(opened.registry, mode=self.mode, limits=self.limits, events=events, runtime=runtime) as code,
             ):

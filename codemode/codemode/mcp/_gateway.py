@@ -31,19 +31,15 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
-    ElicitRequestFormParams,
-    ElicitRequestURLParams,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
 )
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
 
 from codemode._code_mode import CodeMode
 from codemode_registry import (
     RUN_CODE,
-    ApprovalRequest,
     Approver,
     CodeModeError,
     RuntimeUnavailableError,
@@ -55,7 +51,7 @@ from codemode_stubs import render_stubs, signature
 from ._answers import Clean, answer, broken, failure, refused_run, run_answer, tool_answer
 from ._elicitation import Elicitation, ElicitationAnswer
 from ._menu import GET_TOOL_DOCS, SEARCH_TOOLS, DocsArguments, Menu, SearchArguments, menu, program_tools
-from ._questions import Desk, Questioner
+from ._questions import Desk, Questioner, client_approver, forwarded
 from ._search import search
 from ._upstreams import McpUpstreams
 
@@ -70,9 +66,6 @@ _TOLD_CLIENTS = 1024
 
 _TELL_SECONDS = 1.0
 """A client that does not read is not waited for."""
-
-_SHOWN_ARGUMENT_CHARS = 2_000
-"""Of a call's arguments in a question to a person."""
 
 
 def to_mcp(
@@ -208,7 +201,7 @@ class _Gateway:
                 return await self._run(params.name, arguments, call_id, None)
             self._questioners[call_id] = questioner
             try:
-                return await self._run(params.name, arguments, call_id, _client_approver(questioner))
+                return await self._run(params.name, arguments, call_id, client_approver(questioner))
             finally:
                 del self._questioners[call_id]
 
@@ -233,8 +226,9 @@ class _Gateway:
     ) -> CallToolResult:
         code, description = arguments.get("code"), arguments.get("description")
         is_run = name == RUN_CODE and self._code_mode.mode != "native"
-        well_formed = set(arguments) == {"code", "description"} and isinstance(description, str) and description.strip()
-        if is_run and well_formed and isinstance(code, str) and isinstance(description, str):
+        if is_run and (surplus := [key for key in arguments if key not in _RUN_PARAMETERS]):
+            return refused_run(_surplus(surplus))
+        if is_run and isinstance(code, str) and isinstance(description, str) and description.strip():
             run = await self._code_mode.run(code, description=description, call_id=call_id, approver=approver)
             return run_answer(run, self._clean)
         result = await self._code_mode.call(name, arguments, call_id=call_id, approver=approver)
@@ -272,7 +266,7 @@ class _Gateway:
     def _put_to_client(self, question: Elicitation) -> Awaitable[ElicitationAnswer] | None:
         """An upstream's question goes to the client whose call it is about, as the upstream put it."""
         questioner = self._questioners.get(question.call.root_call_id)
-        return None if questioner is None else _forwarded(question, questioner)
+        return None if questioner is None else forwarded(question, questioner)
 
     def _current_menu(self) -> Menu:
         if self._menu is None:
@@ -304,38 +298,9 @@ class _Gateway:
                     await session.send_tool_list_changed()
 
 
+_RUN_PARAMETERS = ("code", "description")
 _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
-
-_EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
-
-
-async def _forwarded(question: Elicitation, questioner: Questioner) -> ElicitationAnswer:
-    message = f"{question.server}: {question.message}"
-    if question.url is not None:
-        params: Any = ElicitRequestURLParams(message=message, url=question.url, elicitation_id=uuid.uuid4().hex)
-    else:
-        params = ElicitRequestFormParams(message=message, requested_schema=dict(question.schema or _EMPTY_FORM))
-    result = await questioner.ask(params)
-    return ElicitationAnswer(result.action, result.content)
-
-
-def _client_approver(questioner: Questioner) -> Approver:
-    """An approver that is the client's user: yes and no are the form's accept and decline."""
-
-    async def approve(request: ApprovalRequest) -> str:
-        shown = to_json(request.arguments, indent=2).decode()
-        if len(shown) > _SHOWN_ARGUMENT_CHARS:
-            shown = f"{shown[:_SHOWN_ARGUMENT_CHARS]}... ({len(shown)} characters)"
-        reason = f"\nReason: {request.reason}" if request.reason else ""
-        message = f"Allow this call of {request.tool_name}?{reason}\nArguments: {shown}"
-        try:
-            result = await questioner.ask(ElicitRequestFormParams(message=message, requested_schema=_EMPTY_FORM))
-        except MCPError:
-            return "unavailable"
-        return {"accept": "allowed-once", "decline": "rejected"}.get(result.action, "cancelled")
-
-    return approve
 
 
 async def _with_heartbeat(
@@ -376,6 +341,15 @@ def _read(model: type[_Model], arguments: Mapping[str, Any], tool: str) -> _Mode
             f"{'.'.join(map(str, item['loc']))}: {item['msg'].lower()}" for item in error.errors(include_input=False)
         ]
         return f"{tool} cannot take these arguments: {'; '.join(wrong)}; it takes {', '.join(model.model_fields)}"
+
+
+def _surplus(keys: list[str]) -> str:
+    """Words for arguments that run_code does not have."""
+    words: list[str] = []
+    for key in keys:
+        near = difflib.get_close_matches(key, _RUN_PARAMETERS, n=1)
+        words.append(f"it has no parameter {key!r}{f' (did you mean {near[0]!r}?)' if near else ''}")
+    return f"invalid arguments for {RUN_CODE}: {'; '.join(words)}; it takes code (text) and description (text)"
 
 
 def _gist(description: str) -> str:

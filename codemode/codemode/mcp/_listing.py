@@ -76,18 +76,25 @@ def read_tool(entry: JsonObject) -> ToolDefinition:
     title = entry.get("title", annotations.get("title"))
     description = entry.get("description")
     output, wrapped = unwrapped_schema(_output(entry, problems))
+    parameters, hints = _parameters(entry, problems), _hints(annotations, problems)
     return ToolDefinition(
         name=entry["name"],
         description=description.strip() if isinstance(description, str) else "",
-        parameters=_parameters(entry, problems),
+        parameters=parameters,
         output=output,
         wrapped=wrapped,
         title=title if isinstance(title, str) else None,
-        hints={
-            ours: annotations[theirs] for theirs, ours in _HINTS.items() if isinstance(annotations.get(theirs), bool)
-        },
+        hints=hints,
         problems=tuple(problems),
     )
+
+
+def _hints(annotations: JsonObject, problems: list[str]) -> dict[str, bool]:
+    hints = {ours: annotations[theirs] for theirs, ours in _HINTS.items() if isinstance(annotations.get(theirs), bool)}
+    if hints.get("read_only") is True and hints.get("destructive") is True:
+        problems.append("it says that it only reads and that it destroys: it counts as one that writes")
+        hints["read_only"] = False
+    return hints
 
 
 def _parameters(entry: JsonObject, problems: list[str]) -> JsonObject:

@@ -90,7 +90,7 @@ def _run_code(schema: dict[str, Any], tools: Sequence[Tool]) -> McpTool:
         name=RUN_CODE,
         title="Run a program",
         description=f"{schema['description']}\n\n{_available(tools)}",
-        input_schema=schema["input_schema"],
+        input_schema={**schema["input_schema"], "additionalProperties": False},
         output_schema=RUN_OUTPUT_SCHEMA,
         annotations=McpAnnotations(
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True

@@ -31,12 +31,23 @@ from mcp_types import (
     InputRequiredResult,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic_core import to_json
+
+from codemode_registry import ApprovalRequest, Approver
+
+from ._elicitation import Elicitation, ElicitationAnswer
 
 PARKED_SECONDS = 900.0
 """How long a person may think about a question between two calls of the client."""
 
 MOST_PARKED = 256
 """Runs that wait for a client. Each holds a child process; more would be an attack or a fault."""
+
+_SHOWN_ARGUMENT_CHARS = 2_000
+"""Of a call's arguments in a question to a person."""
+
+_EMPTY_FORM: dict[str, Any] = {"type": "object", "properties": {}}
+"""A form with nothing to fill in: its accept and decline are the answer."""
 
 _DRAIN_SECONDS = 10.0
 """How long a cancelled run is waited for, so that its records are written before the request ends."""
@@ -82,6 +93,35 @@ class DirectQuestioner:
         return await self.session.elicit_url(
             params.message, params.url, params.elicitation_id or secrets.token_hex(8), self.request_id
         )
+
+
+async def forwarded(question: Elicitation, questioner: Questioner) -> ElicitationAnswer:
+    """The client's answer to a question of an upstream, which is put as the upstream put it."""
+    message = f"{question.server}: {question.message}"
+    if question.url is not None:
+        params: Any = ElicitRequestURLParams(message=message, url=question.url, elicitation_id=secrets.token_hex(16))
+    else:
+        params = ElicitRequestFormParams(message=message, requested_schema=dict(question.schema or _EMPTY_FORM))
+    result = await questioner.ask(params)
+    return ElicitationAnswer(result.action, result.content)
+
+
+def client_approver(questioner: Questioner) -> Approver:
+    """An approver that is the client's user: yes and no are the form's accept and decline."""
+
+    async def approve(request: ApprovalRequest) -> str:
+        shown = to_json(request.arguments, indent=2).decode()
+        if len(shown) > _SHOWN_ARGUMENT_CHARS:
+            shown = f"{shown[:_SHOWN_ARGUMENT_CHARS]}... ({len(shown)} characters)"
+        reason = f"\nReason: {request.reason}" if request.reason else ""
+        message = f"Allow this call of {request.tool_name}?{reason}\nArguments: {shown}"
+        try:
+            result = await questioner.ask(ElicitRequestFormParams(message=message, requested_schema=_EMPTY_FORM))
+        except MCPError:
+            return "unavailable"
+        return {"accept": "allowed-once", "decline": "rejected"}.get(result.action, "cancelled")
+
+    return approve
 
 
 @dataclass(slots=True)
