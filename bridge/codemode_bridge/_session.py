@@ -77,6 +77,7 @@ class Session:
         self._ledger = Ledger(limits.output_bytes)
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
+        self._room: anyio.Event | None = None  # Set by `_drain` when reading may go on.
         self._calls: dict[int, anyio.CancelScope] = {}
         self._call_count = 0
         self._outcome: Done | RunError | None = None
@@ -131,8 +132,8 @@ class Session:
         turns = 0
         while self._outcome is None:
             if self._unsent_bytes > _MOST_UNSENT:
-                await anyio.wait_writable(bridge)
-                self._flush()
+                self._room = anyio.Event()
+                await self._room.wait()
                 continue
             size = min(max(decoder.wanted(), _READ), _LONG_READ)
             try:
@@ -265,6 +266,8 @@ class Session:
         while self._unsent and self._outcome is None:
             await anyio.wait_writable(self._child.bridge)
             self._flush()
+            if self._room is not None and self._unsent_bytes <= _MOST_UNSENT:
+                self._room.set()
 
     def _flush(self) -> None:
         try:
