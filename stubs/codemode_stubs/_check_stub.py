@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._marking import CLASSES
 from ._owners import Owner
 from ._render import Forms, Module
 from ._signature import signature
@@ -32,7 +31,7 @@ class CheckStub:
         self._tools = sorted(tools, key=tool_key)
         self._texts: dict[Forms, str] = {}
         module = Module(self._tools, "check")
-        self._texts["all"] = module.text() + _EXTRA + CLASSES
+        self._texts["all"] = module.text() + _EXTRA
         self.owners: dict[str, Owner] = module.owners()
         self._by_path = module.paths()
         self._signatures: dict[str, str] = {}
@@ -40,7 +39,7 @@ class CheckStub:
     def text(self, forms: Forms) -> str:
         """The module's text with some forms of calls."""
         if forms not in self._texts:
-            self._texts[forms] = Module(self._tools, "check", forms).text() + _EXTRA + CLASSES
+            self._texts[forms] = Module(self._tools, "check", forms).text() + _EXTRA
         return self._texts[forms]
 
     def signature(self, path: str) -> str | None:

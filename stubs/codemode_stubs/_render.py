@@ -19,7 +19,7 @@ from ._convert import Converter
 from ._declare import NO_NAMES, UNKNOWN_TOOL, Declarations
 from ._documentation import class_documentation, documentation, shared_notes
 from ._literals import string_literal
-from ._marking import Marker
+from ._marking import CLASSES, Marker
 from ._methods import Method, read_method
 from ._names import join_names, pascal
 from ._owners import Owner
@@ -99,7 +99,7 @@ class Module:
             if method.spelling.full_name in self._callables:
                 blocks.append(self._callable(method))
         if self._form == "check":
-            blocks.append(f"class {UNKNOWN_TOOL}: ...")
+            blocks.append(f"class {UNKNOWN_TOOL}: ...\n{CLASSES}")
         blocks += [self._class(name, self._groups[space], {}) for space, name in sorted(self._classes.items())]
         blocks.append(self._class("Tools", self._groups[None], self._spaces))
         blocks.append("tools: Tools")
