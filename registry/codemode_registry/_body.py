@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import outcome as outcomes
 import trio
 
@@ -44,12 +45,14 @@ class BodyOutcome:
 class _Stop:
     """Cancels a scope when a signal is set, and remembers whether that came before the deadline."""
 
-    __slots__ = ("_door", "at", "forget", "scope")
+    __slots__ = ("_cancelling", "_door", "_task", "at", "forget", "scope")
 
     def __init__(self, scope: anyio.CancelScope, signal: CancelSignal) -> None:
         self.scope = scope
         self.at: float | None = None
         self._door = LoopDoor()
+        self._task = asyncio.current_task() if self._door.in_asyncio else None
+        self._cancelling = self._task.cancelling() if self._task is not None else 0
         self.forget = signal._listen(self._fired)
 
     def _fired(self) -> None:
@@ -58,6 +61,16 @@ class _Stop:
     def _cancel(self) -> None:
         self.at = self._door.time()
         self.scope.cancel()
+
+    def caller_is_cancelled(self) -> bool:
+        """Whether asyncio's cancellation of the caller's task, which asyncio delivers once, has come since we began."""
+        return self._task is not None and self._task.cancelling() > self._cancelling
+
+    async def pass_on(self) -> None:
+        """Raise the cancellation of the caller's task that the body has swallowed."""
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if self.caller_is_cancelled():
+            raise asyncio.CancelledError
 
     def timed_out(self, deadline: float | None) -> bool:
         """Whether the deadline passed, and first."""
@@ -84,12 +97,12 @@ async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, se
     except Exception as error:
         ended.error = error
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if stop.caller_is_cancelled():
             raise
         ended.error = error  # the body cancelled something of its own and let it out
     finally:
         stop.forget()
+    await stop.pass_on()
     ended.timed_out = stop.timed_out(deadline)
     ended.cancelled = scope.cancelled_caught
     return ended

@@ -22,7 +22,7 @@ import trio
 class LoopDoor:
     """A way back into the event loop that was running when it was made; usable from any thread."""
 
-    __slots__ = ("_post", "_thread", "time")
+    __slots__ = ("_post", "_thread", "in_asyncio", "time")
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -32,9 +32,11 @@ class LoopDoor:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
+            self.in_asyncio = False
             self._post = trio.lowlevel.current_trio_token().run_sync_soon
             self.time = trio.current_time
         else:
+            self.in_asyncio = True
             self._post = loop.call_soon_threadsafe
             self.time = loop.time
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from ._annotations import is_async_callable
 from ._body import BodyOutcome, run_async, run_thread
 from ._call import ToolCall
 from ._cancel import CancelSignal, LoopDoor
@@ -30,7 +31,7 @@ from ._layers import Hook
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content, as_contexts, text_content
 from ._run import Run, with_contexts
 from ._tool import RUN_CODE, Tool, ToolContext
-from ._typed import OutputError, TypedBody, is_async_callable
+from ._typed import OutputError, TypedBody
 
 
 class PipelineError(CodeModeError):

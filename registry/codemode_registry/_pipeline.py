@@ -78,7 +78,10 @@ async def execute(run: Run, turn: Turn | None = None) -> ToolResult:
     if turn is not None:
         await turn.start()
     try:
-        result = await _travel(run, turn)
+        try:
+            result = await _travel(run, turn)
+        except Exception as error:  # our own bug: it fails this call closed and leaves as a result like everything else
+            result = hard(run, f"internal error: {describe(error)}", error)
         return await publish(run, result)
     except GeneratorExit:
         raise

@@ -18,11 +18,11 @@ from ._json import FrozenDict, NotJsonError, freeze
 from ._layers import Hook, Layer
 from ._logging import LOGGER
 from ._result import ToolFailure, ToolResult, as_context
+from ._scope import Scope
 from ._tool import RUN_CODE, Tool
 
 if TYPE_CHECKING:
     from ._registry import Registry
-    from ._scope import Scope
 
 
 class Run:
@@ -66,9 +66,9 @@ class Run:
         name: object,
         arguments: object,
         *,
-        scope: Scope | None,
+        scope: Any,
         call_id: str | None,
-        cancel: CancelSignal | None,
+        cancel: Any,
         parent: CallToken | None,
         mode: str,
         run_code: Tool | None,
@@ -86,31 +86,29 @@ class Run:
             frozen = freeze(arguments, loose=True)
         except NotJsonError as error:
             frozen, self.lossy = None, error
-        name = name if type(name) is str else str(name)
-        call_id = call_id if call_id is not None else core._next_call_id()
-        root = call_id
+        call_id = str(call_id) if call_id is not None else core._next_call_id()
+        if cancel is not None and not isinstance(cancel, CancelSignal):
+            self.refusal = f"cancel must be a CancelSignal, not {cancel!r:.80}"
+            cancel = None
         outer = core._in_progress(parent)
-        if parent is not None:
-            if outer is None:
-                self.refusal = "its parent is not a call in progress in this registry"
-            else:
-                root = outer.call.root_call_id
-                if scope is None:
-                    scope = outer.call.scope
-                elif outer.layer not in scope._layer.chain:
-                    self.refusal = "its scope is not inside the scope of the call that made it"
         self.layer: Layer = core._layer
-        if scope is not None:
-            if scope._layer.chain[0] is core._layer:
-                self.layer = scope._layer
-            else:
-                self.refusal = "its scope belongs to another registry"
-        self.events = events or (outer.events if outer is not None else core.events)
-        """A nested call's records and questions go where the outer call's went."""
-        self.approver = approver or (outer.approver if outer is not None else core.approver)
+        scope = self._place(scope, parent, outer)
+        if outer is not None:  # a nested call's records and questions go where the outer call's went
+            events = outer.events if events is None else events
+            approver = outer.approver if approver is None else approver
+        self.events = core.events if events is None and outer is None else events
+        self.approver = core.approver if approver is None and outer is None else approver
         self.audit: CallAudit = audit if audit is not None else NativeAudit(self.events)
-        signal = cancel if cancel is not None else CancelSignal()
-        self.call = ToolCall(CallToken(), call_id, root, name, frozen, scope, parent, signal)
+        self.call = ToolCall(
+            CallToken(),
+            call_id,
+            call_id if outer is None else outer.call.root_call_id,
+            name if type(name) is str else str(name),
+            frozen,
+            scope,
+            parent,
+            cancel if cancel is not None else CancelSignal(),
+        )
         self.tool: Tool | None = None
         self.finalize: Callable[..., Any] | None = None
         self.prepared: tuple[Tool, Any] | None = None
@@ -134,6 +132,25 @@ class Run:
         now = time.perf_counter()
         self.marks = [now, now, now, now, now]
         """Seconds: asked for, started, body, body done, settled."""
+
+    def _place(self, scope: Any, parent: CallToken | None, outer: Run | None) -> Scope | None:
+        """The scope of the call, which decides its layer. What is no scope or no parent of ours refuses the call."""
+        if parent is not None and outer is None:
+            self.refusal = "its parent is not a call in progress in this registry"
+        if scope is None and outer is not None:
+            scope = outer.call.scope
+        if scope is None:
+            return None
+        if not isinstance(scope, Scope):
+            self.refusal = f"scope must be a Scope of this registry, not {scope!r:.80}"
+            return None
+        if scope._layer.chain[0] is not self.layer:
+            self.refusal = "its scope belongs to another registry"
+            return scope
+        self.layer = scope._layer
+        if outer is not None and outer.layer not in self.layer.chain:
+            self.refusal = "its scope is not inside the scope of the call that made it"
+        return scope
 
     # ---- what is visible ----
 
@@ -196,7 +213,9 @@ class Run:
         """A question about the call while its body runs."""
         if self.settled:
             return "unavailable"
-        return await question(self, reason, through or self.approver, [self.audit.asking(self.call)])
+        return await question(
+            self, reason, self.approver if through is None else through, [self.audit.asking(self.call)]
+        )
 
     # ---- records ----
 

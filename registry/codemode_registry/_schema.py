@@ -8,7 +8,8 @@ Rules
 - The schema is frozen: what was checked is what validates, whatever its author does to the original afterwards.
 """
 
-# pyright: reportPrivateUsage=false
+# pyright: reportPrivateUsage=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
 # The modules of this package are one unit; what is private is private to it.
 
 # pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
@@ -87,10 +88,30 @@ def _plainly(message: str) -> str:
     return f"the reference {outside['uri']!r} leads outside the schema, and schemas are never fetched"
 
 
+_PROSE = ("title", "description", "$comment", "default")
+"""Annotations whose text the validator never looks at."""
+
+
+def _compilable(frozen: Any) -> Any:
+    """A plain copy in which prose has no lone surrogates, which the validator cannot hold. The original keeps them."""
+    top = thaw(frozen)
+    stack = [top]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            for word in _PROSE:
+                if isinstance(node.get(word), str):
+                    node[word] = node[word].encode("utf-8", "replace").decode()
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return top
+
+
 def _compile(frozen: Any, what: str) -> jsonschema_rs.Validator:
     try:
         return jsonschema_rs.validator_for(
-            thaw(frozen),  # it takes subclasses of list as values, not in schemas
+            _compilable(frozen),
             validate_formats=False,
             retriever=_refuse,
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACK_LIMIT),

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar, cast, overload, runtime_checkable
 
+from ._annotations import is_async_callable
 from ._errors import RegistrationError
 from ._layers import Hook, Layer
 from ._logging import LOGGER
 from ._registration import Registration
 from ._tool import ConcurrencySafe, Tool, ToolAnnotations
-from ._typed import function_tool, is_async_callable
+from ._typed import function_tool
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _APPROVAL_POLICIES = ("ask", "never")

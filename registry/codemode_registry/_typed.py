@@ -20,8 +20,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import sys
-import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -35,13 +33,12 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined
 
+from ._annotations import is_async_callable, is_context, read_signature, unwrapped
 from ._docstring import parse_docstring
 from ._errors import RegistrationError
 from ._explain import Violation, shown
 from ._json import freeze, join_path, thaw
 from ._tool import Tool, ToolContext
-
-_OURS = __name__.partition(".")[0]
 
 
 class _Generator(GenerateJsonSchema):
@@ -205,11 +202,11 @@ def function_tool(
     own = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
     name = name if name is not None else str(own or type(function).__name__)
     what = f"tool {name!r}"
-    plain = _unwrapped(function)
+    plain = unwrapped(function)
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise RegistrationError(f"{what}: a generator cannot be a tool; return a list")
     summary, described = parse_docstring(getattr(function, "__doc__", None) if _has_own_doc(function) else None)
-    signature, hints = _signature(function, what)
+    signature, hints = read_signature(function, what)
     body = _body(function, signature, hints, described, what)
     parameters = _parameters_schema(body, what)
     output = None if signature.return_annotation is inspect.Signature.empty else _output_schema(body.returns, what)
@@ -228,60 +225,6 @@ def _has_own_doc(function: Callable[..., Any]) -> bool:
     return not isinstance(function, functools.partial)
 
 
-def _unwrapped(function: Callable[..., Any]) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    if inspect.isfunction(function) or inspect.ismethod(function):
-        return function
-    return getattr(function, "__call__", function)  # noqa: B004 - the method, not whether there is one
-
-
-def is_async_callable(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine: async functions, methods, partials and objects with an async `__call__`."""
-    return inspect.iscoroutinefunction(_unwrapped(function))
-
-
-def _signature(function: Callable[..., Any], what: str) -> tuple[inspect.Signature, dict[str, Any]]:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError) as error:
-        raise RegistrationError(f"{what}: its signature cannot be read: {error}") from None
-    target = inspect.unwrap(_unwrapped(function))
-    target = getattr(target, "__func__", target)
-    try:
-        hints = typing.get_type_hints(target, include_extras=True)
-    except NameError:
-        try:  # a class that is local to the function which registers: look where the decorator stands
-            hints = typing.get_type_hints(target, localns=_caller_names(), include_extras=True)
-        except Exception as error:
-            raise RegistrationError(f"{what}: an annotation cannot be resolved: {error}") from None
-    except Exception as error:
-        raise RegistrationError(f"{what}: an annotation cannot be resolved: {error}") from None
-    return signature, hints
-
-
-def _caller_names() -> dict[str, Any]:
-    """The local names of the code that registers, inner ones first."""
-    frame: types.FrameType | None = sys._getframe(1)
-    names: dict[str, Any] = {}
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] != _OURS:
-            for name, value in frame.f_locals.items():
-                names.setdefault(name, value)
-            if frame.f_code.co_name == "<module>":
-                break
-        frame = frame.f_back
-    return names
-
-
-def _is_context(annotation: object) -> bool:
-    if annotation is ToolContext:
-        return True
-    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    return is_union and ToolContext in typing.get_args(annotation)
-
-
 def _body(
     function: Callable[..., Any],
     signature: inspect.Signature,
@@ -298,7 +241,7 @@ def _body(
         annotation = hints.get(name, Any if item.annotation is item.empty else item.annotation)
         if item.kind is item.POSITIONAL_ONLY:
             positional.append(name)
-        if _is_context(annotation):
+        if is_context(annotation):
             context = name
             continue
         place = f"{what}: parameter {name!r}"

@@ -1,8 +1,8 @@
 """What the pipeline costs: one call without hooks, where its time goes, and the price of freezing and validating.
 
 Run `python -m tests.bench.pipeline`. Figures are CPU time of this process, the best of several interleaved repetitions:
-a shared machine only ever adds to them. To reach: a call with a memory log in 60 us; a 1 MB argument frozen and validated
-in 3x the time of `json.loads` of its text (both without the garbage collector, as timeit does).
+a shared machine only ever adds to them. To reach: a call with a memory log in 60 us; a 1 MB argument frozen and
+validated in 3x the time of `json.loads` of its text (both without the garbage collector, as timeit does).
 """
 
 from __future__ import annotations

@@ -352,6 +352,58 @@ async def test_a_body_with_tasks_of_its_own_is_unwound_whole() -> None:
     assert sorted(unwound) == [0, 1, 2]
 
 
+async def test_a_body_that_swallows_its_cancellation_is_aborted_all_the_same() -> None:
+    registry, _, _ = make()
+    gate = Gate()
+
+    async def body(arguments: Any, ctx: ToolContext) -> str:
+        try:
+            await gate.body(arguments, ctx)
+        except BaseException:
+            return "swallowed"
+        return "done"
+
+    registry.register(raw("t", body))
+    failed(await cancelled_in_the_middle(registry, gate), "ABORTED")
+    with registry.register(raw("again", lambda arguments, ctx: 1)):
+        assert ok(await registry.call("again", {})) == 1
+
+
+@pytest.mark.parametrize("how", ["return", "raise"])
+@pytest.mark.parametrize("who", ["scope", "task"])
+async def test_a_body_cannot_swallow_the_cancellation_of_the_callers_task(how: str, who: str) -> None:
+    registry, _, log = make()
+    gate = Gate()
+    returned: list[Any] = []
+    tasks: list[Any] = []
+
+    async def body(arguments: Any, ctx: ToolContext) -> str:
+        try:
+            await gate.body(arguments, ctx)
+        except BaseException:
+            if how == "raise":
+                raise ValueError("swallowed") from None
+            return "swallowed"
+        return "done"
+
+    async def call() -> None:
+        if sniffio.current_async_library() == "asyncio":
+            tasks.append(asyncio.current_task())
+        returned.append(await registry.call("t", {}))
+
+    registry.register(raw("t", body))
+    with anyio.fail_after(WAIT):
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await gate.until_entered()
+            if who == "task" and tasks:
+                tasks[0].cancel()
+            else:
+                group.cancel_scope.cancel()
+    assert returned == []
+    assert [event.type for event in log.events] == ["tool/call", "tool/result"]
+
+
 # ---- timeouts ----
 
 

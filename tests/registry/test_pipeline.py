@@ -1260,3 +1260,34 @@ async def test_each_call_leaves_a_structured_line_at_debug_level(caplog: pytest.
     (record,) = [record for record in caplog.records if getattr(record, "call_id", None) == "c-9"]
     assert record.name == "codemode.registry"
     assert record.tool == "t"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("options", [{"scope": "agent"}, {"cancel": anyio.Event}, {"scope": 5}])
+async def test_fields_of_the_wrong_type_are_refused_as_results(options: Any) -> None:
+    registry, trace = traced()
+    message = failed(await registry.call("t", {}, **options), "PIPELINE_ERROR")
+    assert next(iter(options)) in message
+    assert "body" not in trace
+    assert not registry._live
+
+
+@pytest.mark.parametrize("name", [None, 5, b"t", ["t"]])
+async def test_a_name_that_is_no_string_is_an_unknown_tool(name: Any) -> None:
+    registry, _ = traced()
+    failed(await registry.call(name, {}), "UNKNOWN_TOOL")
+
+
+async def test_a_log_that_counts_its_events_is_used_although_it_is_empty() -> None:
+    class Sized(MemoryEventLog):
+        def __len__(self) -> int:
+            return len(self.events)
+
+    log = Sized()
+    registry = Registry()
+    registry.register(returning("t", 1))
+    ok(await registry._call("t", {}, events=log))
+    assert len(log) == 2
+    registry = Registry(events=Sized())
+    registry.register(returning("t", 1))
+    ok(await registry.call("t", {}))
+    assert len(registry.events) == 2  # type: ignore[arg-type]

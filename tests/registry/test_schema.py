@@ -371,6 +371,19 @@ async def test_a_long_value_is_shown_short() -> None:
     assert len(message) < 500
 
 
+async def test_prose_of_a_schema_may_hold_lone_surrogates() -> None:
+    schema = {
+        "description": "a \ud800",
+        "properties": {"description": {"type": "string", "default": "\udfff", "title": "t"}},
+    }
+    registry = Registry()
+    registry.register(returning("t", 1, parameters=schema))
+    assert registry.schemas()[0]["input_schema"] == schema
+    assert "description" in failed(await registry.call("t", {"description": 5}), "INVALID_ARGS")
+    with pytest.raises(RegistrationError):
+        registry.register(raw("u", len, parameters={"properties": {"\ud800": {}}}))
+
+
 def test_a_bare_tool_object_checks_nothing_before_it_is_registered() -> None:
     tool = Tool("", "", None, parameters={"type": "strang"})  # type: ignore[arg-type]
     with pytest.raises(RegistrationError):
