@@ -245,7 +245,7 @@ class Module:
                 found[name] = replace(found[name], path=self._path(method.spelling))
         for plain, twin in self._marker.twins.items():  # a message calls a result what the other forms call it
             name, known = self._types.declared(twin), self._types.declared(plain)
-            if name is not None and known is not None:
+            if name in found and known is not None:
                 found[name] = replace(found[name], path=known)
         top = [method.spelling.method for method in self._groups[None]] + list(self._spaces.values())
         found["Tools"] = Owner("tools", tuple(name for name in top if name))
