@@ -14,8 +14,6 @@ SNIPPETS = read_rows("snippets.jsonl")
 
 REFUSED = {
     # What the design refuses, with the line and the words that must stand in the refusal.
-    "79_literal_eval": (2, ("ast", "json")),
-    "80_os_env": (2, ("os",)),
     "85_getattr_dunder_method": (3, ("__getattr__",)),
 }
 
