@@ -7,16 +7,17 @@ from typing import Any
 
 from ._call import CallTiming, CallToken, ToolCall
 from ._events import EventLog
+from ._json import FrozenDict
 from ._result import ToolFailure, ToolResult
 
 
-def error_data(result: ToolFailure) -> dict[str, Any]:
+def error_data(result: ToolFailure) -> FrozenDict:
     """A failure's error as event data."""
-    return {"message": result.error.message, "code": result.error.code, "name": result.error.name}
+    return FrozenDict({"message": result.error.message, "code": result.error.code, "name": result.error.name})
 
 
 class NativeAudit:
-    """Appends the pair of records of each call. One for many calls."""
+    """Appends the pair of records of each call. One for many calls. What it logs is frozen already, part by part."""
 
     __slots__ = ("_log", "_seqs")
 
@@ -33,7 +34,7 @@ class NativeAudit:
             data["arguments"] = call.arguments
         if call.scope is not None:
             data["scope"] = call.scope.name
-        event: Any = await self._log.append("tool/call", data)
+        event: Any = await self._log.append("tool/call", FrozenDict(data))
         self._seqs[call.token] = getattr(event, "seq", None) or 0
 
     async def settled(self, call: ToolCall, result: ToolResult, timing: CallTiming) -> None:
@@ -50,7 +51,7 @@ class NativeAudit:
             data["error"] = error_data(result)
         if result.meta is not None:
             data["meta"] = result.meta
-        await self._log.append("tool/result", data)
+        await self._log.append("tool/result", FrozenDict(data))
 
     def asking(self, call: ToolCall) -> AbstractContextManager[None]:
         """Nothing to pause."""

@@ -125,18 +125,20 @@ class JsonlEventLog:
                 raise LogError(f"{self.path}: the log is broken since a write failed: {self._broken}")
             event = Event(self._seq + 1, _now(), type, data)
             line = _encode(event)
-            size = os.fstat(self._fd).st_size
+            rest = memoryview(line)
             try:
-                _write_all(self._fd, line)
+                while rest:
+                    rest = rest[os.write(self._fd, rest) :]
             except BaseException as error:
-                self._take_back(size, error)
+                self._take_back(len(line) - len(rest), error)
                 raise
             self._seq = event.seq
             return event
 
-    def _take_back(self, size: int, error: BaseException) -> None:
+    def _take_back(self, written: int, error: BaseException) -> None:
+        fd = cast("int", self._fd)
         try:
-            os.ftruncate(cast("int", self._fd), size)
+            os.ftruncate(fd, os.fstat(fd).st_size - written)
         except OSError:
             self._broken = f"{type(error).__name__}: {error}"
 
@@ -176,12 +178,6 @@ def _encode(event: Event) -> bytes:
         return json.dumps(fields, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
-def _write_all(fd: int, line: bytes) -> None:
-    view = memoryview(line)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
 def _repair(fd: int, path: Path) -> int:
     """Cut a torn last line, finish a whole one; -> the number of the last event."""
     size = os.fstat(fd).st_size
@@ -196,7 +192,7 @@ def _repair(fd: int, path: Path) -> int:
     except LogError:
         os.ftruncate(fd, start)
         return _repair(fd, path) if start else 0
-    _write_all(fd, b"\n")
+    os.write(fd, b"\n")
     return seq
 
 

@@ -39,7 +39,10 @@ def _frozen(*_: object, **__: object) -> NoReturn:
 class FrozenList(list[Any]):
     """A list that never changes."""
 
-    __slots__ = ()
+    __slots__ = ("_levels",)
+    _levels: int
+    """How deep it is, where that is known: on what `freeze` gave out, so that passing it on costs nothing."""
+
     append = clear = extend = insert = pop = remove = reverse = sort = _frozen
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _frozen
 
@@ -59,7 +62,9 @@ class FrozenList(list[Any]):
 class FrozenDict(dict[str, Any]):
     """A dict that never changes."""
 
-    __slots__ = ()
+    __slots__ = ("_levels",)
+    _levels: int
+
     clear = pop = popitem = setdefault = update = _frozen
     __setitem__ = __delitem__ = __ior__ = _frozen
 
@@ -125,11 +130,12 @@ def _copy(root: Any, loose: bool) -> Any:
     A copy starts as a shallow one; while it is filled, its frame on the stack holds what is left to look at.
     """
     top = _shallow(root, type(root), loose)
+    top._levels = 1
     if _is_flat(top):
         return top
     active = {id(root)}
     stack: list[tuple[Any, Any, Any, Any]] = [(root, top, *_filling(top))]
-    depth = 1
+    depth = deepest = 1
     plain = _PLAIN  # local names: this loop sees every item of every value
     while stack:
         source, target, put, items = stack[-1]
@@ -149,7 +155,8 @@ def _copy(root: Any, loose: bool) -> Any:
                     if type(name) is not str:
                         raise _Refused
             elif kind is FrozenDict or kind is FrozenList:
-                if depth + _depth(item) > MAX_DEPTH:
+                deepest = max(deepest, depth + _depth(item))
+                if deepest > MAX_DEPTH:
                     raise _Refused
                 continue
             else:
@@ -157,6 +164,8 @@ def _copy(root: Any, loose: bool) -> Any:
             if depth >= MAX_DEPTH:
                 raise _Refused
             put(target, key, child)
+            if depth >= deepest:
+                deepest = depth + 1
             if _is_flat(child):
                 continue
             if id(item) in active:
@@ -169,6 +178,7 @@ def _copy(root: Any, loose: bool) -> Any:
             stack.pop()
             depth -= 1
             active.discard(id(source))
+    top._levels = deepest
     return top
 
 
@@ -216,6 +226,9 @@ def _filling(copy: FrozenDict | FrozenList) -> tuple[Any, Any]:
 
 def _depth(value: object) -> int:
     """How many containers deep a frozen value is; a leaf is 0."""
+    known: int | None = getattr(value, "_levels", None)
+    if known is not None:
+        return known
     deepest = 0
     stack: list[tuple[object, int]] = [(value, 1)]
     while stack:

@@ -276,3 +276,14 @@ def test_one_bad_leaf_anywhere_is_found(value: Any, bad: Any, data: st.DataObjec
     holder = data.draw(st.sampled_from([[value, bad], {"a": value, "b": bad}, [[[bad]]]]))
     with pytest.raises(NotJsonError):
         freeze(holder)
+
+
+@given(JSON)
+def test_the_depth_that_a_frozen_value_remembers_is_its_own(value: Any) -> None:
+    def depth(item: Any) -> int:
+        if isinstance(item, dict):
+            return 1 + max(map(depth, item.values()), default=0)
+        return 1 + max(map(depth, item), default=0) if isinstance(item, list) else 0
+
+    frozen = freeze([value, freeze({"again": freeze(value)})])
+    assert frozen._levels == depth(frozen)
