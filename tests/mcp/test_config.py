@@ -109,6 +109,9 @@ def redactor(**entry: Any) -> Any:
         {"url": "https://example.org", "headers": {"Authorization": f"Bearer {SECRET}"}},
         {"url": "https://example.org", "headers": {"X-Team": SECRET}},
         {"url": f"https://user:{SECRET}@example.org/mcp"},
+        {"command": "x", "env": {"DATABASE": f"postgres://me:{SECRET}@db/shop"}},
+        {"command": "x", "args": ["--token", SECRET]},
+        {"command": "x", "args": [f"--api-key={SECRET}", "serve"]},
         {"url": f"https://example.org/mcp?key={SECRET}"},
     ],
 )
@@ -123,6 +126,9 @@ def test_plain_settings_are_not_taken_out() -> None:
         command="x", env={"DEBUG": "true", "PORT": "8080", "ROOT": "/srv/data", "LANG": "C", "MODE": "production"}
     )
     said = "true 8080 /srv/data C production"
+    assert redactor(command="npx", args=["-y", "server-thing", "--root", "documents"]).text(
+        "server-thing documents"
+    ) == ("server-thing documents")
     assert clean.text(said) == said
 
 

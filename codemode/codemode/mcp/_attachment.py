@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from codemode_registry import Registration, RegistrationError, Registry, Scope
+from codemode_registry import Registration, Registry, Scope
 
 from ._listing import ToolDefinition
 from ._tools import tool_for, unavailable_tool
@@ -74,7 +74,7 @@ class McpAttachment:
             tool = made
         try:
             return self._target.register(tool)
-        except RegistrationError as error:
+        except Exception as error:  # an observer of the registry may raise anything; it must not end the connection
             problem(upstream.redactor.text(f"tool {tool.name!r} was left out: {error}"))
             return None
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -140,6 +140,9 @@ def _candidates(config: UpstreamConfig) -> Iterable[tuple[str, str, bool]]:
     """(name, value, certainly a secret) of everything in `config` that could be one."""
     for name, value in config.env.items():
         yield name, value, False
+        if "://" in value and (password := _password(value)):
+            yield "password", password, True
+    yield from _arguments(config.args)
     for name, value in config.headers.items():
         if name.lower() in _HARMLESS_HEADERS:
             continue
@@ -155,6 +158,23 @@ def _candidates(config: UpstreamConfig) -> Iterable[tuple[str, str, bool]]:
                 yield "password", unquote(part), True
         for name, value in parse_qsl(parts.query):
             yield name, value, False
+
+
+def _arguments(args: Sequence[str]) -> Iterable[tuple[str, str, bool]]:
+    """Of a command line only what is a secret by name (`--token X`, `--token=X`) or look; the rest is plain words."""
+    flag = ""
+    for argument in args:
+        name, _, value = argument.partition("=") if "=" in argument else (flag, "", argument)
+        if _SECRET_NAME.search(name) or _looks_random(value):
+            yield name, value, False
+        flag = argument if argument.startswith("-") else ""
+
+
+def _password(url: str) -> str | None:
+    try:
+        return urlsplit(url).password
+    except ValueError:
+        return None
 
 
 def _looks_random(text: str) -> bool:
