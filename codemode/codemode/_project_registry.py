@@ -156,6 +156,7 @@ def _user_tools(project: Project, flags: Flags, stack: contextlib.AsyncExitStack
 
 
 def _tools_of(spec: str, value: object) -> tuple[Iterable[Tool], str | None]:
+    kind = type(value).__name__
     if isinstance(value, Toolset):
         return value, value.name
     if isinstance(value, Tool):
@@ -166,11 +167,7 @@ def _tools_of(spec: str, value: object) -> tuple[Iterable[Tool], str | None]:
         tools = list(cast("list[object]", value))
         if tools and all(isinstance(tool, Tool) for tool in tools):
             return cast("list[Tool]", tools), None
-    raise ProjectError(f"{spec} is {_a(_kind(value))}: expected a Registry, a toolset, a Tool or a list of Tools")
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__
+    raise ProjectError(f"{spec} is {_a(kind)}: expected a Registry, a toolset, a Tool or a list of Tools")
 
 
 def _a(noun: str) -> str:

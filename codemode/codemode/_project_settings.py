@@ -19,10 +19,10 @@ from ._project import PREFIX
 from ._project_file import ProjectFile
 
 
-class _Reader(BaseSettings, ProjectFile):
+class _Reader(BaseSettings, ProjectFile):  # pyright: ignore[reportIncompatibleVariableOverride] (pydantic's own way)
     """A project file that is read when it is made."""
 
-    model_config = SettingsConfigDict(  # pyright: ignore[reportIncompatibleVariableOverride] (pydantic's own way)
+    model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, hide_input_in_errors=True
     )
     toml_path: ClassVar[Path | None] = None

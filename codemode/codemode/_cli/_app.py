@@ -46,8 +46,7 @@ $ codemode run program.py --fs .
 
 $ codemode run -c 'return await tools.fs.glob("**/*.py")' --fs .
 
-$ codemode tools --mcp mcp.json
-"""
+$ codemode tools --mcp mcp.json"""
 
 
 class _Commands(MutableMapping[str, Any]):

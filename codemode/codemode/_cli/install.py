@@ -22,8 +22,8 @@ $ codemode install claude-code
 
 $ codemode install cursor --config codemode.toml --write
 
-Without --write nothing is changed: what to put where is printed. With it, the file keeps everything else that it says,
-and the old file stays beside it as FILE.bak."""
+Without --write nothing is changed: what to put where is printed. With it, the file keeps everything else that \
+it says, and the old file stays beside it as FILE.bak."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ $ generate | codemode run - --tools mytools:registry --mcp mcp.json --json
 
 $ codemode run report.py --sqlite shop.db --log run.jsonl
 
-The value that the program returns is printed on stdout. Exit codes: 0 done, 1 the program failed, 2 a mistake in the
-command, 130 interrupted."""
+The value that the program returns is printed on stdout. Exit codes: 0 done, 1 the program failed, 2 a mistake \
+in the command, 130 interrupted."""
 
 
 def command(
