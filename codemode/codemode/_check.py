@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, ProcessRuntime
-from codemode_registry import CodeModeError, Registry, Scope, Tool
+from codemode_registry import RUN_CODE, CodeModeError, Registry, Scope, Tool
 from codemode_stubs import CheckUnavailableError, Diagnostic, shared_checker
 
 __all__ = ["Diagnostic", "check_in", "check_program"]
@@ -48,12 +48,13 @@ def check_program(code: str, registry: Registry, scope: Scope | None = None) -> 
         RuntimeUnavailableError: no sealed child can be had.
         CodeModeError: ty is not installed (the extra `check`) or does not answer.
     """
+    visible = [tool for tool in registry.tools(scope) if tool.full_name != RUN_CODE]
     found: list[Diagnostic] = []
     failures: list[BaseException] = []
 
     def ask() -> None:
         try:
-            found.extend(anyio.run(partial(check_in, _kept_runtime(), code, registry.tools(scope)), backend="trio"))
+            found.extend(anyio.run(partial(check_in, _kept_runtime(), code, visible), backend="trio"))
         except BaseException as error:
             failures.append(error)
 
@@ -67,7 +68,7 @@ def check_program(code: str, registry: Registry, scope: Scope | None = None) -> 
 
 
 async def check_in(runtime: CodeRuntime, code: str, tools: Sequence[Tool]) -> list[Diagnostic]:
-    """Checks a program with a given runtime: see `check_program`.
+    """Checks a program with a given runtime, which has to know `check_only`: see `check_program`.
 
     Cancellation: the child is killed; an answer of ty that is under way is waited for.
     """

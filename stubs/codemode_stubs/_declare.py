@@ -70,7 +70,7 @@ class Declarations:
     def collect(self, roots: list[Shape]) -> None:
         """Decides what is declared, in which order and under which name; once, before anything is spelled."""
         uses: Counter[Shape] = Counter()
-        reached: set[Declaration] = set()
+        reached: dict[Declaration, None] = {}  # in order: which of two equal types gives its name must not vary
         waiting: list[Shape | Record] = list(reversed(roots))
         while waiting:
             shape = waiting.pop()
@@ -79,7 +79,7 @@ class Declarations:
             if isinstance(shape, Ref):
                 body = shape.target.body
                 if body is not None and shape.target not in reached:
-                    reached.add(shape.target)
+                    reached[shape.target] = None
                     waiting.append(body)
             else:
                 waiting.extend(reversed(children(shape)))
@@ -89,7 +89,7 @@ class Declarations:
         for root in roots:
             self._place(root)
 
-    def _choose_references(self, uses: Counter[Shape], reached: set[Declaration]) -> None:
+    def _choose_references(self, uses: Counter[Shape], reached: Iterable[Declaration]) -> None:
         """A referenced type that is no record is written out where it is used, unless it is recursive or long."""
         for declaration in reached:
             body = declaration.body

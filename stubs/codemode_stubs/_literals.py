@@ -8,13 +8,8 @@ and bidi marks included, so that what a reader sees is what the value is.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from typing import cast
 
 
 def string_literal(text: str) -> str:
@@ -36,17 +31,6 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-@contextmanager
-def _digits_of_any_length() -> Generator[None]:
-    """CPython refuses to print integers over 4,300 digits; a schema's own value is printed whatever its length."""
-    before = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(before)
-
-
 def number_literal(value: int | float) -> str | None:
     """The number's digits, or None for NaN and the infinities, which Python has no literal for."""
     if isinstance(value, float):
@@ -55,11 +39,8 @@ def number_literal(value: int | float) -> str | None:
         if not value.is_integer():
             return repr(value)
         value = int(value)
-    try:
-        return str(int(value))
-    except ValueError:
-        with _digits_of_any_length():
-            return str(int(value))
+    # CPython neither prints nor reads decimal integers over 4,300 digits; hexadecimal ones have no bound.
+    return str(value) if abs(value) < 10**4000 else hex(value)
 
 
 def value_literal(value: object, depth: int = 8) -> str | None:

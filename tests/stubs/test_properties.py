@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
+import time
 import typing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -14,7 +20,7 @@ from codemode_stubs import method_spellings, render_stubs, signature
 
 from . import facts
 from .schemas import NAMES, VALUES, documents, objects, schemas, values_near
-from .support import FakeTool, executed
+from .support import FakeTool, executed, servers
 
 FORMS = ("pyi", "prompt", "check")
 SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -78,3 +84,36 @@ def test_a_value_that_the_schema_accepts_fits_its_type(data: st.DataObject, sche
     module = executed(render_stubs([FakeTool("do_it", {"type": "object", "properties": {}}, schema)]))
     hint = typing.get_type_hints(vars(module.__dict__["Tools"])["do_it"], module.__dict__)["return"]
     assert facts.accepts(hint, value), (schema, value, hint)
+
+
+def test_the_bytes_do_not_depend_on_the_process() -> None:
+    script = (
+        "import hashlib\nfrom tests.stubs import odd\nfrom codemode_stubs import render_stubs\n"
+        "sets = odd.modules().values()\n"
+        "text = ''.join(render_stubs(tools, form=form) for tools in sets for form in ('pyi', 'check'))\n"
+        "print(hashlib.sha256(text.encode()).hexdigest())\n"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, cwd=Path(__file__).parents[2],
+            capture_output=True, text=True, timeout=120, check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }  # fmt: skip
+    assert len(seen) == 1
+
+
+def test_five_hundred_tools_are_rendered_in_time() -> None:
+    tools = [
+        replace(tool, namespace=f"{server.name}-{copy}")
+        for copy in ("a", "b")
+        for server in servers()
+        for tool in server.tools
+    ][:500]
+    spent: list[float] = []
+    for _ in range(3):
+        started = time.process_time()
+        text = render_stubs(tools)
+        spent.append(time.process_time() - started)
+    assert len(text) > 100_000
+    assert min(spent) < 1.0
