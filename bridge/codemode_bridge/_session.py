@@ -78,11 +78,12 @@ class Session:
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
         self._room: anyio.Event | None = None  # Set by `_drain` when reading may go on.
-        self._calls: dict[int, anyio.CancelScope] = {}
+        self._calls: dict[int, anyio.TaskHandle[None]] = {}
         self._call_count = 0
         self._outcome: Done | RunError | None = None
         self._exit_wanted = False
         self._last_words_until: float | None = None
+        self._compute_before = 0.0
         self._usage = Usage()
 
     # -- the spine ----------------------------------------------------------------------------------------------
@@ -93,6 +94,7 @@ class Session:
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._scope = anyio.CancelScope()
+                self._compute_before = _clock.cpu_seconds(child.pid) or 0.0
                 self._send(self._run_frame())
                 child.wire.run_sent()
                 self._meanwhile()
@@ -179,9 +181,9 @@ class Session:
                 if self._ledger.over:
                     self._outcome = self._ledger.exceeded()
             case Cancel(call_id):
-                scope = self._calls.get(call_id)
-                if scope is not None:
-                    scope.cancel()
+                task = self._calls.get(call_id)
+                if task is not None:
+                    task.cancel()
             case Done():
                 self._done(event)
             case Flood(why):
@@ -223,21 +225,20 @@ class Session:
         except Exception as error:
             self._refuse(call.id, _foreign(error))
         else:
-            self._calls[call.id] = scope = anyio.CancelScope()
-            self._tasks.start_soon(self._answer, call.id, awaitable, scope)
+            self._calls[call.id] = self._tasks.start_soon(self._answer, call.id, awaitable)
 
-    async def _answer(self, call_id: int, awaitable: Awaitable[Any], scope: anyio.CancelScope) -> None:
-        with scope:
-            try:
-                frame = encode({"type": "reply", "id": call_id, "ok": True, "value": await awaitable})
-            except BindingError as error:
-                self._refuse(call_id, error.message)
-            except Exception as error:
-                self._refuse(call_id, _foreign(error))
-            else:
-                if self._outcome is None and self._child.wire.may_reply(call_id):
-                    self._send(frame)
-        del self._calls[call_id]
+    async def _answer(self, call_id: int, awaitable: Awaitable[Any]) -> None:
+        try:
+            frame = encode({"type": "reply", "id": call_id, "ok": True, "value": await awaitable})
+        except BindingError as error:
+            self._refuse(call_id, error.message)
+        except Exception as error:
+            self._refuse(call_id, _foreign(error))
+        else:
+            if self._outcome is None and self._child.wire.may_reply(call_id):
+                self._send(frame)
+        finally:
+            self._calls.pop(call_id, None)
 
     def _refuse(self, call_id: int, message: str) -> None:
         if self._outcome is None and self._child.wire.may_reply(call_id):
@@ -295,8 +296,11 @@ class Session:
         return self._limits.wall_seconds - (time.monotonic() - self._started - paused)
 
     def _compute_left(self) -> float:
-        used = _clock.cpu_seconds(self._child.pid)
-        return self._limits.compute_seconds - (used or 0.0)
+        return self._limits.compute_seconds - self._compute_used()
+
+    def _compute_used(self) -> float:
+        """CPU time since the program was sent; getting ready was not the program's."""
+        return max(0.0, (_clock.cpu_seconds(self._child.pid) or 0.0) - self._compute_before)
 
     def _look_at_clocks(self) -> None:
         if self._last_words_until is not None and time.monotonic() >= self._last_words_until:
@@ -319,7 +323,7 @@ class Session:
         pid = self._child.pid
         self._usage = Usage(
             wall_seconds=time.monotonic() - self._started,
-            compute_seconds=_clock.cpu_seconds(pid) or 0.0,
+            compute_seconds=self._compute_used(),
             peak_memory_bytes=_clock.peak_memory(pid),
             calls=self._call_count,
         )
@@ -329,7 +333,7 @@ class Session:
         usage = self._usage
         self._usage = Usage(
             wall_seconds=time.monotonic() - self._started,
-            compute_seconds=max(usage.compute_seconds, end.compute_seconds),
+            compute_seconds=max(usage.compute_seconds, end.compute_seconds - self._compute_before),
             peak_memory_bytes=max(usage.peak_memory_bytes, end.peak_memory_bytes),
             calls=usage.calls,
         )

@@ -47,7 +47,6 @@ class Nursery:
             os.closerange(BRIDGE_FD + 1, BRIDGE_FD + 64)
             channel = GuestChannel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=BRIDGE_FD))
             loop = GuestLoop(channel, BRIDGE_FD)
-            rehearse(loop)
             if self._seal is not None:
                 code = EXIT_SEAL
                 self._seal.apply()
@@ -66,7 +65,9 @@ class Nursery:
 
     def _serve(self, channel: GuestChannel, loop: GuestLoop) -> None:
         channel.send("ready", {"pid": os.getpid(), "sealed": self._sealed})
-        frames = channel.read()
+        frames = channel.read(wait=False)
+        if not frames:  # Nobody waits for this child yet.
+            rehearse()
         while not frames:
             frames = channel.read()
         frame = frames[0]

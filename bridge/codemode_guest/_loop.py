@@ -12,16 +12,27 @@ from __future__ import annotations
 import asyncio
 import math
 import select
-
-from codemode_guest._channel import GuestChannel
+from collections.abc import Callable
+from typing import Protocol
 
 Frames = list[dict[str, object]]
+
+
+class FrameSource(Protocol):
+    """What a loop needs of the bridge."""
+
+    on_frame: Callable[[dict[str, object]], None] | None
+    """Called for each frame that comes in."""
+
+    def read(self, *, wait: bool = True) -> Frames:
+        """The frames that are there."""
+        ...
 
 
 class _BridgeSelector:
     """What the loop waits on."""
 
-    def __init__(self, channel: GuestChannel, descriptor: int) -> None:
+    def __init__(self, channel: FrameSource, descriptor: int) -> None:
         self._channel = channel
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
@@ -37,7 +48,7 @@ class _BridgeSelector:
 class GuestLoop(asyncio.BaseEventLoop):
     """An asyncio loop for one program."""
 
-    def __init__(self, channel: GuestChannel, descriptor: int) -> None:
+    def __init__(self, channel: FrameSource, descriptor: int) -> None:
         super().__init__()
         self._channel = channel
         self._selector = _BridgeSelector(channel, descriptor)

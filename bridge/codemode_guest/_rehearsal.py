@@ -2,21 +2,21 @@
 
 Rules of this module: the program is fixed and harmless, its frames go nowhere. In the zygote the rehearsal makes the
 interpreter load what it only loads on first use, while it still can. In a child it brings the memory that every run
-touches into the child's own hands while the child has nothing to do: after a fork each first touch is a page fault, and
-hundreds of them are most of what a trivial program would have to wait for.
+touches into the child's own hands while the child has nothing to do: after a fork each first touch of a page copies it,
+and a thousand copies are most of what a trivial program would have to wait for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import socket
 import warnings
 from collections.abc import Callable
 
 from codemode_guest import _program, dialect
-from codemode_guest._channel import GuestChannel, encode
+from codemode_guest._channel import encode
 from codemode_guest._loop import GuestLoop
+from codemode_guest._syscalls import BRIDGE_FD
 
 _PROGRAM = """\
 found = {"names": [str(n) for n in range(3)], "sum": 0}
@@ -31,44 +31,40 @@ _FRAME: dict[str, object] = {"type": "run", "program": _PROGRAM, "tools": [_TOOL
 
 
 class _Nowhere:
-    """A channel without an end: the one call is answered at once."""
+    """A channel without an end: nothing comes in, and the one call is answered at once."""
 
-    def __init__(self, loop: GuestLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
+        self.loop: GuestLoop | None = None
         self.on_frame: Callable[[dict[str, object]], None] | None = None
         self.done = False
 
+    def read(self, *, wait: bool = True) -> list[dict[str, object]]:
+        return []
+
     def send(self, kind: str, fields: dict[str, object]) -> None:
-        encode({"type": kind, **fields})
-        self.done = self.done or (kind == "done" and fields.get("ok") is True)
-        if kind == "call":
-            self._reply()
+        self.send_raw(encode({"type": kind, **fields}))
 
     def send_raw(self, json_text: bytes) -> None:
         self.done = self.done or json_text.startswith(b'{"type":"done","ok":true')
-        if b'"call"' in json_text:
-            self._reply()
-
-    def _reply(self) -> None:
-        if self.on_frame is not None:
+        if b'"call"' in json_text and self.on_frame is not None and self.loop is not None:
             reply: dict[str, object] = {"type": "reply", "id": 1, "ok": True, "value": [1]}
-            self._loop.call_soon(self.on_frame, reply)
+            self.loop.call_soon(self.on_frame, reply)
 
 
-def rehearse(loop: GuestLoop) -> bool:
-    """Run the program once on a loop that is not running; whether it ended well."""
-    nowhere = _Nowhere(loop)
+def rehearse() -> bool:
+    """Run the program once, apart from the bridge; whether it ended well."""
+    nowhere = _Nowhere()
+    nowhere.loop = loop = GuestLoop(nowhere, BRIDGE_FD)
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_program.run_program(_FRAME, nowhere))
+    asyncio.set_event_loop(None)
     random.seed()
     return nowhere.done
 
 
-def rehearse_apart() -> None:
-    """Load what is loaded on first use, and rehearse, where there is no bridge yet and no seal that forbids it."""
+def load() -> None:
+    """Load what is loaded on first use, and rehearse, before the seal forbids it."""
     warnings.simplefilter("ignore")
     dialect.preload()
-    here, there = socket.socketpair()
-    with here, there:
-        if not rehearse(GuestLoop(GuestChannel(here), here.fileno())):
-            raise RuntimeError("the rehearsal failed")
+    if not rehearse():
+        raise RuntimeError("the rehearsal failed")

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from codemode_guest import _limits, _seal
 from codemode_guest._child import Nursery
-from codemode_guest._rehearsal import rehearse_apart
+from codemode_guest._rehearsal import load
 from codemode_guest._seal_proof import prove
 from codemode_guest._syscalls import BRIDGE_FD
 
@@ -19,7 +19,7 @@ from codemode_guest._syscalls import BRIDGE_FD
 def main() -> NoReturn:
     """Be a child on descriptor 3."""
     faulthandler.enable(file=BRIDGE_FD, all_threads=False)
-    rehearse_apart()
+    load()
     system = _seal.kernel()
     address_space = _limits.address_space()
     layers = _seal.seal_zygote(system)

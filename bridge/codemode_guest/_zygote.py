@@ -28,7 +28,7 @@ from typing import NoReturn
 
 from codemode_guest import _limits, _seal
 from codemode_guest._child import Nursery
-from codemode_guest._rehearsal import rehearse_apart
+from codemode_guest._rehearsal import load
 from codemode_guest._seal_proof import prove
 from codemode_guest._syscalls import BRIDGE_FD
 
@@ -49,7 +49,7 @@ class Zygote:
         self._host = os.getppid()
         self._children: dict[int, int] = {}  # The host's number to the process id.
         self._dying: set[int] = set()
-        rehearse_apart()
+        load()
         system = _seal.kernel()
         address_space = _limits.address_space()
         self._layers = _seal.seal_zygote(system)
@@ -138,6 +138,7 @@ def main() -> NoReturn:
     gc.disable()
     gc.freeze()
     _silence()
+    _yield_to_others()
     try:
         zygote.serve()
         zygote.end()
@@ -149,3 +150,10 @@ def _silence() -> None:
     """From here on there is nobody to read what the zygote or a child writes to standard error."""
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None  # type: ignore[misc]
     os.dup2(1, 2)
+
+
+def _yield_to_others() -> None:
+    """Being woken to fork must not push the host or a program off its processor. Children are scheduled as usual."""
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH | os.SCHED_RESET_ON_FORK, os.sched_param(0))

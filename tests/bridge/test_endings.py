@@ -37,9 +37,9 @@ def error_of(result: CodeRunResult) -> RunError:
 
 
 def lives(pid: int) -> bool:
-    """A zombie has no command line."""
+    """Neither gone nor a zombie: a zombie has closed its descriptors."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
