@@ -1,7 +1,8 @@
 """`python -m tests.bridge.soak --runs 10000`: runs with kills, crashes, cancels and time-outs, and what is left.
 
-Every kind of end takes its turn. Afterwards nothing may have grown: descriptors, threads, zombies, temporary files; and the
-memory of the host and of the zygote only within a margin. Prints the figures; exit code 1 if they are bad.
+Every kind of end takes its turn. Afterwards nothing may have grown: descriptors, threads, zombies, temporary files; and
+the memory of the host and of the zygote only within a margin. Prints the figures; exit code 1 if they are bad.
+"""
 
 from __future__ import annotations
 
