@@ -25,8 +25,9 @@ from ._registration import Registration
 from ._registry import Registry
 from ._result import CallError, ContentBlock, ToolFailure, ToolResult, ToolSuccess
 from ._scope import Scope
-from ._stream import CallStream, CallTicket
+from ._stream import CallStream
 from ._surface import Surface, Toolset
+from ._ticket import CallTicket
 from ._tool import RUN_CODE, Tool, ToolAnnotations, ToolContext
 from ._typed import function_tool
 

@@ -7,7 +7,8 @@ Rules
   is classified again right before it starts.
 - Reviews and settle records happen one at a time too: in the order of submission, or of the bodies' ends. They share
   one lane with the starts and go first; while a human is asked the lane is free for them.
-- A ticket is driven by a task of the stream, or (`lazy=True`) by whoever awaits it first: no task, no switch.
+- A ticket is driven by whoever awaits it before its turn comes, else by a task of the stream, started with its turn.
+  A lazy one is never given a task: its turn waits for whoever awaits it, which costs no task and no switch.
 
 The whole state is three sets and the lane; every change of it ends in `_advance`, which is the only place that grants.
 """
@@ -18,8 +19,6 @@ The whole state is three sets and the lane; every change of it ends in `_advance
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -29,9 +28,8 @@ from anyio.abc import TaskGroup
 from ._call import CallAudit, CallToken
 from ._cancel import CancelSignal
 from ._errors import CallAbandoned
-from ._pipeline import execute
-from ._result import ToolResult
 from ._run import Run
+from ._ticket import CallTicket
 
 if TYPE_CHECKING:
     from ._approval import Approver
@@ -39,151 +37,6 @@ if TYPE_CHECKING:
     from ._registry import Registry
     from ._scope import Scope
     from ._tool import Tool
-
-Status = Literal["queued", "running", "settled", "abandoned"]
-
-
-class CallTicket:
-    """One call of a stream."""
-
-    __slots__ = (
-        "_driven",
-        "_ended",
-        "_finished",
-        "_gate",
-        "_granted",
-        "_parallel",
-        "_reason",
-        "_result",
-        "_run",
-        "_scope",
-        "_signal",
-        "_stream",
-        "status",
-    )
-
-    def __init__(self, stream: CallStream, run: Run, signal: CancelSignal) -> None:
-        self._stream = stream
-        self._run = run
-        self._signal = signal
-        self._result: ToolResult | None = None
-        self._gate: anyio.Event | None = None
-        self._ended: anyio.Event | None = None
-        self._scope: anyio.CancelScope | None = None
-        self._driven = False
-        self._granted = False
-        self._finished = False
-        self._parallel = False
-        self._reason = ""
-        self.status: Status = "queued"
-        """Where the call stands."""
-
-    @property
-    def call_id(self) -> str:
-        """The call's id."""
-        return self._run.call.call_id
-
-    def cancel(self, reason: str = "cancelled") -> None:
-        """Cancel this call alone: it settles as aborted; one that is queued starts, is refused at once and settles."""
-        self._signal.cancel(reason)
-
-    async def wait(self) -> ToolResult:
-        """The call's result.
-
-        Raises:
-            CallAbandoned: it never started.
-
-        Cancellation: cancelling the waiter cancels the call, and waits until it is settled.
-        """
-        if not self._driven:
-            self._driven = True
-            return await self._drive()
-        if self.status not in ("settled", "abandoned"):
-            self._ended = self._ended or anyio.Event()
-            try:
-                await self._ended.wait()
-            except BaseException:
-                self._stop()
-                with anyio.CancelScope(shield=True):
-                    await self._ended.wait()
-                raise
-        if self._result is None:
-            raise CallAbandoned(self._reason or "the call never started")
-        return self._result
-
-    def _stop(self) -> None:
-        self._signal.cancel("the caller stopped waiting")
-        if self._scope is not None:
-            self._scope.cancel()
-
-    async def _drive(self) -> ToolResult:
-        try:
-            result = self._result = await execute(self._run, self)
-        except BaseException:
-            self._result = self._run.result
-            raise
-        finally:
-            self._close("settled" if self._result is not None else "abandoned")
-        return result
-
-    async def _drive_in_task(self) -> None:
-        with anyio.CancelScope() as self._scope:
-            try:
-                await self._drive()
-            except CallAbandoned:
-                return
-
-    def _close(self, status: Status) -> None:
-        self.status = status
-        if self._ended is not None:
-            self._ended.set()
-
-    # ---- Turn: what the pipeline tells the stream ----
-
-    async def start(self) -> None:
-        """Wait for the turn to start."""
-        stream = self._stream
-        stream._advance()
-        try:
-            await self._granted_by_stream()
-        except BaseException:
-            stream._forget(self)
-            raise
-        if self.status == "abandoned":
-            raise CallAbandoned(self._reason)
-
-    def leave(self) -> None:
-        """The call has left its start phase."""
-        self._stream._left(self)
-
-    async def settle(self) -> None:
-        """Wait for the turn to settle."""
-        self._finished = True
-        self._granted = False
-        self._stream._finished(self)
-        if not self._granted:
-            with anyio.CancelScope(shield=True):
-                await self._granted_by_stream()
-
-    def done(self) -> None:
-        """The call is settled."""
-        self._stream._done(self)
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """The lane is free for settles while a human thinks; of the start, only the guards are left after that."""
-        self._stream._release_lane(self)
-        yield
-
-    async def _granted_by_stream(self) -> None:
-        while not self._granted and self.status != "abandoned":
-            self._gate = anyio.Event()
-            await self._gate.wait()
-
-    def _grant(self) -> None:
-        self._granted = True
-        if self._gate is not None:
-            self._gate.set()
 
 
 class CallStream:
@@ -236,6 +89,8 @@ class CallStream:
         """Their bodies ended, in that order; they wait to settle."""
         self._lane: CallTicket | None = None
         """Whose ordered work is being done."""
+        self._idle: anyio.Event | None = None
+        """Set when nothing is queued and nothing runs; the stream's end waits for it."""
 
     async def __aenter__(self) -> Self:
         self._group = await anyio.create_task_group().__aenter__()
@@ -246,15 +101,28 @@ class CallStream:
     ) -> bool | None:
         group = self._group
         assert group is not None
-        if kind is None:
-            for ticket in list(self._queue):
-                self._drive_by_task(ticket)
-        else:
-            self.close("the stream ended with an error")
         try:
+            if kind is None:
+                await self._drained()
+            else:
+                self.close("the stream ended with an error")
+        except BaseException as stopped:
+            self.close("the stream was cancelled")
+            await group.__aexit__(type(stopped), stopped, stopped.__traceback__)
+            raise
+        else:
             return await group.__aexit__(kind, error, trace)
         finally:
             self.close("the stream is over")
+
+    async def _drained(self) -> None:
+        """Wait until everything is settled; lazy tickets that nobody awaits get their tasks now."""
+        for ticket in self._queue:
+            ticket._lazy = False
+        self._advance()
+        while self._queue or self._active:
+            self._idle = anyio.Event()
+            await self._idle.wait()
 
     def submit(
         self,
@@ -296,10 +164,10 @@ class CallStream:
             events=self._events,
             approver=self._approver,
         )
-        ticket = CallTicket(self, run, signal)
+        ticket = CallTicket(self, run, signal, lazy)
         self._queue.append(ticket)
         if not lazy:
-            self._drive_by_task(ticket)
+            self._advance()
         return ticket
 
     def close(self, reason: str) -> None:
@@ -321,14 +189,6 @@ class CallStream:
 
     # ---- the state; `_advance` is the only place that grants ----
 
-    def _drive_by_task(self, ticket: CallTicket) -> None:
-        if ticket._driven:
-            return
-        if self._group is None:
-            raise RuntimeError("a stream is entered before calls are submitted")
-        ticket._driven = True
-        self._group.start_soon(ticket._drive_in_task)
-
     def _advance(self) -> None:
         if self._lane is not None:
             return
@@ -340,12 +200,25 @@ class CallStream:
             return
         if self._starting is not None:  # a human is asked about it, or has just answered
             return
-        if self._queue and self._queue[0]._driven and self._may_start(self._queue[0]):
-            ticket = self._queue.popleft()
+        if not self._queue:
+            if self._idle is not None and not self._active:
+                self._idle.set()
+            return
+        ticket = self._queue[0]
+        if (ticket._driven or not ticket._lazy) and self._may_start(ticket):
+            self._queue.popleft()
             self._active[ticket] = None
             self._starting = self._lane = ticket
             ticket.status = "running"
             ticket._grant()
+            if not ticket._driven:
+                self._drive_by_task(ticket)
+
+    def _drive_by_task(self, ticket: CallTicket) -> None:
+        if self._group is None:
+            raise RuntimeError("a stream is entered before calls are submitted")
+        ticket._driven = True
+        self._group.start_soon(ticket._drive_in_task)
 
     def _next_to_settle(self) -> CallTicket | None:
         if not self._ready:
