@@ -14,6 +14,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -29,6 +30,11 @@ from ._ty_server import TyServer, file_uri
 MAX_STUBS = 64
 #: How many sets of tools keep their rendered text.
 _KEPT_SETS = 8
+
+
+_PREFIX = "codemode-check-"
+#: Age of a folder that nobody uses any more: each check touches its own.
+_STALE_SECONDS = 24 * 3600.0
 
 
 class TypeChecker:
@@ -100,6 +106,7 @@ class TypeChecker:
             self._written.add(name)
         framed = frame(program, name, modules)
         uri = file_uri(str(Path(folder) / "program.py"))
+        os.utime(folder)
         document = {"uri": uri, "languageId": "python", "version": 1, "text": framed.text}
         server.notify("textDocument/didOpen", {"textDocument": document})
         try:
@@ -112,10 +119,11 @@ class TypeChecker:
         return read_findings(items, framed), framed
 
     def _ready(self) -> tuple[TyServer, str]:
-        if self._server is not None and (not self._server.alive or self._folder is None):
-            self._close()
+        if self._server is not None and not (self._server.alive and self._folder and Path(self._folder).is_dir()):
+            self._close()  # it died, this is a fork, or somebody cleaned up the place for temporary files
         if self._server is None or self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="codemode-check-")
+            _sweep()
+            self._folder = tempfile.mkdtemp(prefix=_PREFIX)
             try:
                 self._server = TyServer(self._folder)
             except BaseException:
@@ -142,6 +150,15 @@ class TypeChecker:
             else:
                 explained.extend(first or [finding])
         return explained
+
+
+def _sweep() -> None:
+    """Removes the folders of processes that were killed; a day old, so that no living one loses its own."""
+    oldest = time.time() - _STALE_SECONDS
+    for place in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
+        with contextlib.suppress(OSError):
+            if place.stat().st_mtime < oldest:
+                shutil.rmtree(place, ignore_errors=True)
 
 
 _shared: TypeChecker | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,6 +190,17 @@ def test_a_server_that_died_is_replaced() -> None:
         checker.close()
 
 
+def test_a_folder_that_was_swept_away_is_made_again() -> None:
+    checker = TypeChecker()
+    try:
+        assert found(checker, "await tools.serch()")
+        assert checker._folder is not None
+        shutil.rmtree(checker._folder)
+        assert found(checker, "await tools.serch()")
+    finally:
+        checker.close()
+
+
 def test_many_sets_of_tools_do_not_fill_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codemode_stubs._checker.MAX_STUBS", 2)
     checker = TypeChecker()
@@ -247,6 +260,22 @@ def test_the_server_never_outlives_its_host(ending: str) -> None:
     assert not _runs(int(pid))
     if ending == "pass":
         assert not os.path.exists(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_folder_of_a_killed_process_is_swept_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old, new, other = (tmp_path / name for name in ("codemode-check-old", "codemode-check-new", "else"))
+    for place in (old, new, other):
+        place.mkdir()
+    for place in (old, other):
+        os.utime(place, (0, 0))
+    checker = TypeChecker()
+    try:
+        assert found(checker, "pass") == []
+        assert [place.exists() for place in (old, new, other)] == [False, True, True]
+    finally:
+        checker.close()
 
 
 def _runs(pid: int) -> bool:
