@@ -19,7 +19,7 @@ from tests.cases.lab import lab
 
 ATTACKS = read_rows("attacks.jsonl")
 
-LIMITS = Limits(compute_seconds=1.0, wall_seconds=8.0, memory_bytes=256 * 2**20, output_bytes=1_000_000, max_calls=500)
+LIMITS = Limits(compute_seconds=0.5, wall_seconds=8.0, memory_bytes=256 * 2**20, output_bytes=1_000_000, max_calls=500)
 
 # These only wait: the wall clock is what ends them.
 WAITING = {"110_swallow_cancel", "111_bare_except_cancel", "116_sleep_forever", "172_sleep_nan"}
@@ -150,7 +150,7 @@ def test_an_attack_gets_nothing(row: dict[str, Any]) -> None:
     else:
         assert outcome in kinds, result.text[:800]
     # The clock covered all of it.
-    assert result.usage is None or result.usage.compute_seconds < 1.3
+    assert result.usage is None or result.usage.compute_seconds < 0.8
     # Nothing is left of it.
     after = world.run("return await tools.echo(value='alive')")
     assert after.value == "alive"

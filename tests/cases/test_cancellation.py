@@ -15,7 +15,7 @@ import anyio
 
 from codemode import CancelSignal, Limits, ProcessRuntime, RunResult
 from tests.cases.given import Case, given
-from tests.cases.upstreams import upstream_config
+from tests.cases.upstreams import ONE_LOOP, upstream_config
 from tests.cases.world import World, assert_same
 
 
@@ -191,6 +191,7 @@ async def _walled(world: World) -> RunResult:
         return await code_mode.run("await tools.up.slow({'id': 'wall', 'ms': 60000})")
 
 
+@ONE_LOOP
 @given("can-mcp-cancel-gets-terminal-answer")
 async def test_an_mcp_client_that_cancels_frees_the_slot(case: Case, tmp_path: Path) -> None:
     from tests.cases.upstreams import serving

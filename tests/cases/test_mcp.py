@@ -15,7 +15,7 @@ import pytest
 from codemode import RunResult
 from tests.cases.given import Case, Json, given
 from tests.cases.test_cancellation import until
-from tests.cases.upstreams import answer, serving, upstream_config
+from tests.cases.upstreams import ONE_LOOP, OTHER_LOOP, answer, serving, upstream_config
 from tests.cases.world import World, assert_same
 
 
@@ -175,6 +175,7 @@ async def test_an_upstream_that_dies_fails_its_call_at_once(case: Case, tmp_path
                 assert "back" in again.value or "up" in again.value
 
 
+@ONE_LOOP
 @given("mcp-list-changed")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_changed_list_is_followed_by_stubs_runs_and_clients(case: Case, mode: str, tmp_path: Path) -> None:
@@ -230,6 +231,7 @@ async def _description(client: Any, wanted: Any) -> str:
     raise AssertionError(description)
 
 
+@OTHER_LOOP
 @given("mcp-requests-during-a-run")
 @pytest.mark.filterwarnings("ignore:ping is removed")
 async def test_other_requests_are_answered_while_a_program_runs(case: Case, tmp_path: Path) -> None:
@@ -262,6 +264,7 @@ async def test_other_requests_are_answered_while_a_program_runs(case: Case, tmp_
     assert "4499998500000" in finished[0].content[0].text
 
 
+@ONE_LOOP
 @given("mcp-result-shape")
 async def test_each_outcome_has_the_advertised_shape(case: Case) -> None:
     with anyio.fail_after(40):
@@ -306,6 +309,7 @@ async def test_each_outcome_has_the_advertised_shape(case: Case) -> None:
             assert shape["error"]["kind"] == "syntax"
 
 
+@OTHER_LOOP
 @given("mcp-run-code-args")
 async def test_wrong_arguments_of_run_code_are_named(case: Case) -> None:
     with anyio.fail_after(40):
@@ -333,6 +337,7 @@ async def test_wrong_arguments_of_run_code_are_named(case: Case) -> None:
             assert "5" in fine.content[0].text
 
 
+@ONE_LOOP
 @given("mcp-timeouts-and-progress")
 async def test_progress_keeps_a_long_run_alive(case: Case) -> None:
     beats: list[float] = []

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from tests.cases.test_mcp import run_upstream
-from tests.cases.upstreams import answer, serving, upstream_config
+from tests.cases.upstreams import ONE_LOOP, OTHER_LOOP, answer, serving, upstream_config
 from tests.cases.world import World, assert_same
 
 
@@ -107,6 +107,7 @@ async def test_tools_are_parallel_only_where_the_server_says_read_only(tmp_path:
     assert world.registry.get("up.look") is None or True
 
 
+@ONE_LOOP
 async def test_policies_of_the_file_hold_for_programs(tmp_path: Path) -> None:
     tools = [
         {"name": "read_file", "result": answer("text"), "annotations": {"readOnlyHint": True}},
@@ -154,6 +155,7 @@ async def test_policies_of_the_file_hold_for_programs(tmp_path: Path) -> None:
     assert called == ["read_file", "read_file"]
 
 
+@OTHER_LOOP
 async def test_a_server_of_the_sdk_works_with_both_eras_of_client(tmp_path: Path) -> None:
     module = tmp_path / "sdk_server.py"
     module.write_text(
@@ -221,6 +223,7 @@ async def test_secrets_of_the_config_appear_nowhere(tmp_path: Path) -> None:
         assert secret not in place
 
 
+@ONE_LOOP
 @pytest.mark.parametrize("transport", ["stdio"])
 async def test_ten_runs_at_once_over_one_upstream(transport: str, tmp_path: Path) -> None:
     tools = [

@@ -10,7 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cases.given import Json
+
+ONE_LOOP = pytest.mark.parametrize("anyio_backend", ["asyncio"])
+OTHER_LOOP = pytest.mark.parametrize("anyio_backend", ["trio"])
+"""For tests of the gateway's process: which loop its client runs on matters little, and each server costs seconds."""
 
 SERVER = Path(__file__).with_name("upstream_server.py")
 
