@@ -41,6 +41,7 @@ CallStatus = Literal["done", "failed", "denied", "abandoned", "aborted"]
 
 _DENIED = frozenset(("DENIED", "APPROVAL_REJECTED", "APPROVAL_CANCELLED", "APPROVAL_UNAVAILABLE"))
 _ABORTED = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
+_NEVER_RAN = _DENIED | {"ABORTED_BEFORE_DISPATCH", "INVALID_ARGS", "UNKNOWN_TOOL"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,25 @@ class CallRecord:
     """Why it did not end well; None when it did."""
     line: int | None = None
     """The program's line of the call, 1-based."""
+    ran: bool = True
+    """False where the tool's body cannot have begun: invalid arguments, an unknown tool, a refusal, a queued call."""
 
 
 class _Entry:
     """One submitted call, while its run lives."""
 
-    __slots__ = ("arguments", "duration", "line", "message", "name", "start_seq", "status", "sub_call_id", "ticket")
+    __slots__ = (
+        "arguments",
+        "duration",
+        "line",
+        "message",
+        "name",
+        "ran",
+        "start_seq",
+        "status",
+        "sub_call_id",
+        "ticket",
+    )
 
     def __init__(self, sub_call_id: str, name: str, arguments: Mapping[str, JsonValue], line: int | None) -> None:
         self.sub_call_id = sub_call_id
@@ -90,6 +104,7 @@ class _Entry:
         self.ticket: CallTicket | None = None
         self.start_seq: int | None = None
         self.status: CallStatus = "abandoned"
+        self.ran = False
         self.duration = 0.0
         self.message: str | None = None
 
@@ -142,7 +157,7 @@ class Dispatcher:
         self._over: str | None = None
         self.broken: str | None = None
         """Why the event log failed; None while it works."""
-        self.contexts: list[JsonValue] = []
+        self.contexts: list[Mapping[str, JsonValue]] = []
         """What sub-calls deferred to the outer result, in the order in which they settled."""
         self.concludes_turn = False
         """Whether a successful sub-call asked to end the model's turn."""
@@ -181,6 +196,7 @@ class Dispatcher:
                 duration=entry.duration,
                 message=entry.message or ("the run ended before it began" if entry.status == "abandoned" else None),
                 line=entry.line,
+                ran=entry.ran,
             )
             for entry in self._entries.values()
         )
@@ -230,6 +246,7 @@ class Dispatcher:
         """Write the start record; nothing of the pipeline has seen the call yet."""
         entry = self._entries[call.call_id]
         entry.status = "aborted"  # until it settles: the run may end in the middle
+        entry.ran = True
         if call.arguments is not None:
             entry.arguments = call.arguments
         if self._events is not None:
@@ -245,6 +262,7 @@ class Dispatcher:
         if result.is_error:
             code = result.error.code
             entry.status = "denied" if code in _DENIED else "aborted" if code in _ABORTED else "failed"
+            entry.ran = code not in _NEVER_RAN
             entry.message = result.error.message
         else:
             entry.status = "done"

@@ -43,7 +43,7 @@ def bind(
         TypeError: the call can be read in no way or in two ways.
     """
     if not args:
-        return dict(kwargs)
+        return {name: value for name, value in kwargs.items()}  # noqa: C416 - the keys' type is wider
     first = args[0]
     if len(args) == 1 and isinstance(first, dict) and _is_arguments_object(first, parameters, bool(kwargs)):
         if kwargs:

@@ -26,27 +26,25 @@ import math
 import sys
 import types
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from codemode_guest import dialect
 from codemode_guest._calls import UnawaitedCall
+from codemode_guest._plain import MAX_DEPTH, SCALARS, TooBig, is_plain
 
-__all__ = ["CONVERTED", "MAX_DEPTH", "NotJson", "encode_arguments", "encode_completion"]
-
-MAX_DEPTH = 500
-"""Containers inside each other; the host holds the same bound."""
+__all__ = ["CONVERTED", "NotJson", "TooBig", "encode_arguments", "encode_completion"]
 
 CONVERTED = "converted "
 """How a note about a conversion begins; other notes are advice to whoever wrote the program."""
 
 _WALK_FRAMES = 4
 """Python frames that the walk takes a level."""
+_MOST_ARGUMENTS = 1024 * 1024 * 1024
+"""Bytes of one call's arguments: the longest frame that any host takes."""
 _MAX_PROBLEMS = 10
 _MAX_NOTES = 20
 
-_SCALARS: frozenset[type] = frozenset((str, int, float, bool, type(None)))
-_PLAIN = _SCALARS | {list, dict}
 _VIEWS: tuple[type, ...] = (
     type({}.keys()),
     type({}.values()),
@@ -88,31 +86,39 @@ def encode_arguments(arguments: dict[object, object], shown: str) -> bytes:
         ValueError: a number, a depth, a cycle or colliding keys that JSON cannot carry.
     """
     try:
-        return _encode(arguments, "")[0]
+        return _encode(arguments, "", _MOST_ARGUMENTS)[0]
+    except TooBig as refused:
+        kind: type[Exception] = ValueError
+        message = f"{shown}(): the arguments are {refused}"
     except NotJson as refused:
         kind = TypeError if refused.is_type else ValueError
         message = f"{shown}(): arguments must be JSON: {refused}"
     raise kind(message)
 
 
-def encode_completion(value: object) -> tuple[bytes, list[str]]:
+def encode_completion(value: object, most: int) -> tuple[bytes, list[str]]:
     """Turn what a program returned into JSON text and the notes about conversions.
+
+    Args:
+        value: what it returned.
+        most: bytes that it may have; a lower bound is checked here, the host counts exactly.
 
     Raises:
         NotJson: it cannot be said in JSON.
+        TooBig: it is certainly over `most`; it was not encoded.
     """
-    return _encode(value, "result")
+    return _encode(value, "result", most)
 
 
-def _encode(value: object, root: str) -> tuple[bytes, list[str]]:
+def _encode(value: object, root: str, most: int) -> tuple[bytes, list[str]]:
     notes: list[str] = []
-    if not _is_plain(value, 0):
-        value, notes = _rebuilt(value, root)
+    if not is_plain(value, most):
+        value, notes = _rebuilt(value, root, most)
     try:
         text = _ENCODE(value)
     except ValueError:
         # NaN or an infinity, which the walk names, or an int of more digits than str() takes, which is exact here.
-        value, notes = _rebuilt(value, root)
+        value, notes = _rebuilt(value, root, most)
         text = _with_long_integers(value)
     try:
         return text.encode("utf-8"), notes
@@ -129,32 +135,8 @@ def _with_long_integers(value: object) -> str:
         sys.set_int_max_str_digits(before)
 
 
-def _is_plain(value: object, depth: int) -> bool:
-    """Whether a value is made of exact JSON types only, within the depth; says nothing about NaN."""
-    items: Iterable[object]
-    if type(value) is list:
-        items = value
-    elif type(value) is dict:
-        if value and set(map(type, value)) != {str}:
-            return False
-        items = value.values()
-    else:
-        return type(value) in _SCALARS
-    if depth >= MAX_DEPTH:
-        return False
-    kinds = set(map(type, items))
-    if kinds <= _SCALARS:
-        return True
-    if not kinds <= _PLAIN:
-        return False
-    for item in items:  # noqa: SIM110 - a loop, not `all(...)`: one frame a level
-        if type(item) not in _SCALARS and not _is_plain(item, depth + 1):
-            return False
-    return True
-
-
-def _rebuilt(value: object, root: str) -> tuple[object, list[str]]:
-    walk = _Walk(root)
+def _rebuilt(value: object, root: str, most: int) -> tuple[object, list[str]]:
+    walk = _Walk(root, most)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + _WALK_FRAMES * MAX_DEPTH)
     try:
@@ -179,10 +161,12 @@ _Path = tuple[Any, ...]
 class _Walk:
     """One pass over a value that is not clean: what it becomes, what changed, what is refused."""
 
-    __slots__ = ("_inside", "_root", "conversions", "count", "is_type", "notes", "problems")
+    __slots__ = ("_inside", "_most", "_root", "_size", "conversions", "count", "is_type", "notes", "problems")
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, most: int) -> None:
         self._root = root
+        self._most = most
+        self._size = 0
         self._inside: set[int] = set()
         self.problems: list[str] = []
         self.count = 0
@@ -192,11 +176,12 @@ class _Walk:
 
     def value(self, value: object, path: _Path, depth: int) -> object:
         kind = type(value)
-        if kind in _SCALARS:
+        self._size += 2 + (len(value) if kind is str else 0)  # type: ignore[arg-type]
+        if self._size > self._most:
+            raise TooBig(self._most)
+        if kind in SCALARS:
             if kind is float and not math.isfinite(value):  # type: ignore[arg-type]
-                return self._refuse(
-                    path, f"is {_number(value)}", "JSON has no NaN and no infinities; use None or a text"
-                )
+                self._refuse(path, f"is {_number(value)}", "JSON has no NaN and no infinities; use None or a text")
             return value
         if kind is list:
             return self._list(value, path, depth)  # type: ignore[arg-type]
@@ -250,7 +235,8 @@ class _Walk:
             self._note(path, kind, "float")
             return self.value(float.__float__(value), path, depth)
         self.is_type = True
-        return self._refuse(path, f"is {_a(value)}", _hint(value))
+        self._refuse(path, f"is {_a(value)}", _hint(value))
+        return None
 
     def _list(self, items: list[object], path: _Path, depth: int, *, identity: int | None = None) -> object:
         mark = id(items) if identity is None else identity
@@ -260,9 +246,7 @@ class _Walk:
         self._inside.discard(mark)
         return result
 
-    def _object(
-        self, items: Mapping[object, object], path: _Path, depth: int, *, identity: int | None = None
-    ) -> object:
+    def _object(self, items: Mapping[Any, object], path: _Path, depth: int, *, identity: int | None = None) -> object:
         mark = id(items) if identity is None else identity
         if not self._enter(mark, path, depth):
             return None
@@ -312,6 +296,7 @@ class _Walk:
             self.notes.append(f"{CONVERTED}{self._at(path)}: {what or _name(kind)} to {to}")
 
     def _refuse(self, path: _Path, what: str, hint: str) -> None:
+        """Keep a problem; what stands in the value's place does not matter any more."""
         self.count += 1
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(f"{self._at(path)} {what} ({hint})")

@@ -17,7 +17,7 @@ from typing import Protocol
 from codemode_guest import dialect
 from codemode_guest._calls import Calls, ToolCallError
 from codemode_guest._forgotten import Forgotten
-from codemode_guest._json import NotJson, encode_completion
+from codemode_guest._json import NotJson, TooBig, encode_completion
 from codemode_guest._output import Output
 from codemode_guest._report import error_of, refusal_error
 from codemode_guest._tools import make_tools
@@ -25,6 +25,8 @@ from codemode_guest._tools import make_tools
 __all__ = ["run_program"]
 
 _MAX_NOTES = 20
+_MOST_OUTPUT = 64 * 1024 * 1024
+"""Bytes; the default of the host's limit."""
 
 
 class Channel(Protocol):
@@ -62,11 +64,11 @@ async def run_program(frame: Mapping[str, object], channel: Channel) -> None:
         return
     calls = Calls(channel)
     channel.on_frame = calls.on_frame
-    await _execute(program, specs, calls, channel)
+    await _execute(program, specs, calls, channel, most=_most_output(options))
 
 
 async def _execute(
-    program: dialect.Program, specs: Sequence[Mapping[str, object]], calls: Calls, channel: Channel
+    program: dialect.Program, specs: Sequence[Mapping[str, object]], calls: Calls, channel: Channel, *, most: int
 ) -> None:
     output = Output(channel)
     names = dialect.make_globals(program, tools=make_tools(specs, calls), tool_call_error=ToolCallError, stdout=output)
@@ -78,7 +80,10 @@ async def _execute(
             return
         forgotten = forgetful.told(names)
     try:
-        text, conversions = encode_completion(value) if has_value else (b"null", [])
+        text, conversions = encode_completion(value, most) if has_value else (b"null", [])
+    except TooBig:
+        _done(channel, error=_plain_error("output-limit", f"the output exceeded {most} bytes (output_bytes)"))
+        return
     except NotJson as refused:
         message = "\n".join([f"the result is not JSON: {refused}", *forgotten])
         _done(channel, error=_plain_error("invalid-output", message))
@@ -89,6 +94,13 @@ async def _execute(
         return
     notes = [*forgotten, *program.notes, *conversions][:_MAX_NOTES]
     _done(channel, has_value=has_value, value=text, notes=notes)
+
+
+def _most_output(options: object) -> int:
+    """Bytes that logs and value may have together, where the host said it."""
+    limits = options.get("limits") if isinstance(options, dict) else None
+    most = limits.get("output_bytes") if isinstance(limits, dict) else None
+    return most if type(most) is int else _MOST_OUTPUT
 
 
 def _specs(listed: object) -> list[Mapping[str, object]]:

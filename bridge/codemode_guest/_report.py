@@ -59,7 +59,11 @@ def refusal_error(refused: dialect.ProgramRefused, lines: Sequence[str]) -> dict
     message = told[0].partition(": ")[2] if len(told) == 1 and refusals[0].line else "\n".join(told)
     first = refusals[0] if refusals else None
     syntax = any(refusal.kind == "syntax" for refusal in refusals)
-    quoted = ["\n".join(_quote(lines, refusal.line, refusal.column, None)) for refusal in refusals if refusal.line]
+    quoted = [
+        "\n".join([f"line {refusal.line}", *_quote(lines, refusal.line, refusal.column, None)])
+        for refusal in refusals
+        if refusal.line
+    ]
     return {
         "kind": "syntax",
         "type": "SyntaxError" if syntax else None,

@@ -21,7 +21,7 @@ import anyio
 from codemode._instructions import instructions
 from codemode._result import RunResult
 from codemode._run_code import RUN_APPROVER, RUN_SLOT, RunCode, RunSlot
-from codemode_bridge import CodeRuntime, Limits, ProcessRuntime, RunError, Usage
+from codemode_bridge import CodeRuntime, ErrorKind, Limits, ProcessRuntime, RunError, Usage
 from codemode_registry import (
     RUN_CODE,
     Approver,
@@ -316,7 +316,7 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
             value, has_value = final.get("result"), "result" in final
     elif result.error.code != "CODE_RUN_FAILED":
         # It ran, and then it was cancelled, timed out or withheld: nothing of it may get past that.
-        kind = "abort" if result.error.code in _ABORTED else "timeout" if "TIMEOUT" in result.error.code else "denied"
+        kind = _kind_of(result.error.code)
         logs = logs if kind != "denied" else []
         error = run.error if run.error is not None and kind != "denied" else RunError(kind, result.error.message)
     if error is not None:
@@ -334,6 +334,13 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
         run_id=outcome.run_id,
         result=result,
     )
+
+
+def _kind_of(code: str) -> ErrorKind:
+    """What a run is called whose outer call ended with this code although the program had run."""
+    if code in _ABORTED:
+        return "abort"
+    return "timeout" if code == "TOOL_TIMEOUT" else "denied"
 
 
 def _without_run(result: ToolResult) -> RunError:

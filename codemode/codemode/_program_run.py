@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 import anyio
@@ -98,7 +99,7 @@ class ProgramRun:
         return RunOutcome(self._run_id, self._result, self._dispatcher.records(), usage)
 
     @property
-    def contexts(self) -> list[JsonValue]:
+    def contexts(self) -> list[Mapping[str, JsonValue]]:
         """What its calls deferred to the outer result, in order."""
         return self._dispatcher.contexts
 

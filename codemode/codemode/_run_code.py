@@ -56,6 +56,25 @@ RUN_APPROVER: ContextVar[Approver | None] = ContextVar("RUN_APPROVER", default=N
 """Who is asked about the calls of a program, where the outer call was made with an approver of its own."""
 
 
+class _RunCodeTool(Tool):
+    """A tool whose description is written when it is read: it lists the dialect's modules, which takes loading them."""
+
+    __slots__ = ("_checking",)
+
+    def ready(self) -> None:
+        self._checking = True
+        super().ready()
+        self._checking = False
+
+    @property
+    def description(self) -> str:
+        return "" if self._checking else tool_description()
+
+    @description.setter
+    def description(self, text: str) -> None:
+        self._checking = False
+
+
 class RunCode:
     """`run_code` of one CodeMode."""
 
@@ -82,9 +101,9 @@ class RunCode:
         self._events = events
         self._approver = approver
         self._texts: OrderedDict[int, tuple[object, Mapping[str, JsonValue], str]] = OrderedDict()
-        self.tool = Tool(
+        self.tool = _RunCodeTool(
             RUN_CODE,
-            tool_description(),
+            "",
             self._execute,
             parameters=CODE_PARAMETERS,
             output=OUTPUT_SCHEMA,

@@ -14,6 +14,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+from pydantic_core import to_json
+
 from codemode_bridge import RunError
 from codemode_bridge._dispatcher import CallRecord
 from codemode_registry import JsonValue
@@ -131,7 +133,10 @@ def _pretty(value: JsonValue, level: int) -> list[str]:
 
 
 def _compact(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except ValueError:  # an integer of more digits than str() takes
+        return to_json(value).decode("utf-8")
 
 
 def _failure_head(error: RunError) -> str:
@@ -185,4 +190,5 @@ def _call_line(call: CallRecord) -> str:
     if len(message) > _MESSAGE_CHARS:
         message = f"{message[:_MESSAGE_CHARS]} [... {len(message) - _MESSAGE_CHARS} characters left out]"
     reason = f": {message}" if message and call.status in ("failed", "denied") else ""
-    return f"- {call.name}({arguments}): {_ENDINGS[call.status]}{reason}"
+    ending = _ENDINGS[call.status] if call.ran or call.status != "failed" else "not run"
+    return f"- {call.name}({arguments}): {ending}{reason}"

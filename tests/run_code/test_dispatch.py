@@ -510,6 +510,24 @@ class TestTheEnd:
         assert result.value == "goes on"
         assert [record.status for record in result.calls] == ["aborted", "done"]
 
+    async def test_waits_that_are_all_given_up_at_once_leave_the_stream_free(self, registry: Registry) -> None:
+        gate = gated(registry)
+        echo(registry)
+
+        async def program(request: CodeRunRequest) -> CodeRunResult:
+            async with anyio.create_task_group() as group:
+                for name in ("a", "b", "queued", "queued too"):
+                    group.start_soon(wait, request.bindings["slow"].call({"id": name}, 1))  # as our own runtime does
+                await gate.until(lambda: gate.active == 2)
+                group.cancel_scope.cancel()
+            return returns(await call(request, "echo", value="goes on"))
+
+        with anyio.fail_after(5):
+            result = await run(registry, program, limits=Limits(max_parallel=2))
+        assert result.value == "goes on"
+        statuses = [record.status for record in result.calls]
+        assert statuses == ["aborted", "aborted", "abandoned", "abandoned", "done"]
+
     async def test_cancelling_the_run_stops_the_program_and_its_tools(
         self, registry: Registry, log: RecordingLog
     ) -> None:
