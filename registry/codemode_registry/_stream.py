@@ -260,8 +260,11 @@ class CallStream:
         self._advance()
 
     def _forget(self, ticket: CallTicket) -> None:
-        """A queued call's waiter is gone before it started: it never will."""
+        """A call's driver is gone before its start, which may have been granted already: it never starts."""
         if ticket in self._queue:
             self._queue.remove(ticket)
-            ticket.status = "abandoned"
-        self._advance()
+        self._active.pop(ticket, None)
+        if self._starting is ticket:
+            self._starting = None
+        ticket.status = "abandoned"
+        self._release_lane(ticket)

@@ -11,10 +11,11 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 import anyio
+import anyio.lowlevel
 
 from ._cancel import CancelSignal
 from ._errors import CallAbandoned
@@ -114,11 +115,14 @@ class CallTicket:
         return result
 
     async def _drive_in_task(self) -> None:
-        with anyio.CancelScope() as self._scope:
-            try:
-                await self._drive()
-            except CallAbandoned:
-                return
+        with anyio.CancelScope() as self._scope, suppress(CallAbandoned):
+            try:  # the turn may come while the whole stream is being cancelled: then the call does not start
+                await anyio.lowlevel.checkpoint_if_cancelled()
+            except BaseException:
+                self._stream._forget(self)
+                self._close("abandoned")
+                raise
+            await self._drive()
 
     def _close(self, status: Status) -> None:
         self.status = status

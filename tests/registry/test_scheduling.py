@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -652,3 +652,86 @@ async def test_the_native_audit_writes_pairs_for_a_stream_too() -> None:
     async with stream_of(registry, NativeAudit(log)) as stream:
         assert ok(await stream.submit("t", {}, call_id="a").wait()) == 1
     assert [event.type for event in log.events] == ["tool/call", "tool/result"]
+
+
+async def test_waiters_that_are_cancelled_together_do_not_keep_the_turn_that_one_of_them_was_given() -> None:
+    registry = Registry()
+    audit = Audit()
+    gates = gated(registry, "a", "b")
+    gates |= gated(registry, "c", "d", safe=False)
+    with anyio.fail_after(WAIT):
+        async with stream_of(registry, audit, max_parallel=2) as stream:
+            tickets = [stream.submit(name, {}, call_id=name, lazy=True) for name in gates]
+            async with anyio.create_task_group() as group:
+                for ticket in tickets[:3]:
+                    group.start_soon(ticket.wait)
+                await gates["a"].until_entered()
+                await gates["b"].until_entered()
+                group.cancel_scope.cancel()
+            gates["d"].open.set()
+            assert ok(await tickets[3].wait()) == "done"
+    assert [ticket.status for ticket in tickets] == ["settled", "settled", "abandoned", "settled"]
+    assert audit.lines[-2:] == ["start d", "settle d"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    mix=st.lists(
+        st.tuples(st.booleans(), st.booleans(), st.integers(0, 4), st.sampled_from([None, 0, 1, 2, 3, 5])), max_size=8
+    ),
+    cap=st.integers(1, 3),
+    order=st.sampled_from(["finish", "submission"]),
+    close_at=st.sampled_from([None, None, 0, 2, 4]),
+    backend=st.sampled_from(["trio", "asyncio"]),
+)
+def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
+    mix: list[tuple[bool, bool, int, int | None]], cap: int, order: Any, close_at: int | None, backend: str
+) -> None:
+    registry = Registry()
+    audit = Audit()
+
+    async def body(arguments: Any, ctx: ToolContext) -> None:
+        for _ in range(arguments["steps"]):
+            await anyio.lowlevel.checkpoint()
+
+    registry.register(raw("t", body, concurrency_safe=lambda arguments: arguments["safe"]))
+
+    async def wait(ticket: CallTicket, cancel_at: int | None) -> None:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+
+                async def bomb(steps: int) -> None:
+                    for _ in range(steps):
+                        await anyio.lowlevel.checkpoint()
+                    scope.cancel()
+
+                if cancel_at is not None:
+                    group.start_soon(bomb, cancel_at)
+                with suppress(CallAbandoned):
+                    await ticket.wait()
+                group.cancel_scope.cancel()
+
+    async def run() -> list[str]:
+        with anyio.fail_after(WAIT):
+            async with stream_of(registry, audit, max_parallel=cap, settle_order=order) as stream:
+                tickets = [
+                    stream.submit("t", {"safe": safe, "steps": steps}, call_id=str(index), lazy=lazy)
+                    for index, (safe, lazy, steps, _) in enumerate(mix)
+                ]
+                async with anyio.create_task_group() as group:
+                    for ticket, (_, _, _, cancel_at) in zip(tickets, mix, strict=True):
+                        group.start_soon(wait, ticket, cancel_at)
+                    if close_at is not None:
+                        for _ in range(close_at):
+                            await anyio.lowlevel.checkpoint()
+                        stream.close("over")
+        return [ticket.status for ticket in tickets]
+
+    statuses = anyio.run(run, backend=backend)
+    starts = [line.split()[1] for line in audit.lines if line.startswith("start")]
+    settles = [line.split()[1] for line in audit.lines if line.startswith("settle")]
+    assert sorted(starts) == sorted(settles)
+    assert starts == sorted(starts, key=int)
+    assert [str(index) for index, status in enumerate(statuses) if status == "settled"] == starts
+    assert set(statuses) <= {"settled", "abandoned"}
+    assert not registry._live
