@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import Any
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -56,7 +57,7 @@ def analyse(body: list[ast.stmt]) -> Analysis:
             others.update(_bound_by(node))
         inside = own and not isinstance(node, _SCOPES)
         for name in node._fields:
-            value = getattr(node, name, None)
+            value: Any = getattr(node, name, None)
             if value.__class__ is list:
                 stack.extend([(item, inside) for item in value if isinstance(item, ast.AST)])
             elif isinstance(value, ast.AST) and value._fields:

@@ -8,7 +8,7 @@ themselves.
 from __future__ import annotations
 
 import ast
-from typing import Final
+from typing import Any, Final
 
 from ._refusal import Refusal
 
@@ -64,7 +64,7 @@ def tree_refusal(tree: ast.Module) -> Refusal | None:
             has_finally = True
         below = depth + 1
         for name in node._fields:
-            value = getattr(node, name, None)
+            value: Any = getattr(node, name, None)
             if isinstance(value, list):
                 # `elif` chains nest in `orelse`; they are as flat as they look only to the reader, not to the compiler
                 stack.extend((item, below) for item in value if isinstance(item, ast.AST))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 LOAD = ast.Load()
 STORE = ast.Store()
@@ -58,7 +58,7 @@ def fill_locations(tree: ast.AST) -> None:
     while stack:
         node, place = stack.pop()
         if "lineno" in node._attributes:
-            line = getattr(node, "lineno", None)
+            line: int | None = getattr(node, "lineno", None)
             if line is None:
                 node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = place  # type: ignore[attr-defined]
             else:
@@ -69,7 +69,7 @@ def fill_locations(tree: ast.AST) -> None:
                     node.end_col_offset,  # type: ignore[attr-defined]
                 )
         for name in node._fields:
-            value = getattr(node, name, None)
+            value: Any = getattr(node, name, None)
             if value.__class__ is list:
                 stack.extend([(item, place) for item in value if isinstance(item, ast.AST)])
             elif isinstance(value, ast.AST) and value._fields:

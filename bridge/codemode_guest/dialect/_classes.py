@@ -32,6 +32,9 @@ _WHOLE_BASE_HINTS: Final = {
 }
 
 
+_DEFINABLE: Final = CLASS_MAGIC | CLASS_BOOKKEEPING | CLASS_SETTINGS
+
+
 class ClassMaker:
     """The metaclass argument of every class statement of a program."""
 
@@ -65,9 +68,8 @@ def _check_namespace(namespace: Any) -> None:
     for key in namespace:
         if type(key) is not str:
             raise TypeError("class attributes must have string names")
-        if is_dunder(key) and "<" not in key:
-            if key not in CLASS_MAGIC and key not in CLASS_BOOKKEEPING and key not in CLASS_SETTINGS:
-                raise TypeError(f"a class cannot define '{key}' in programs")
+        if is_dunder(key) and "<" not in key and key not in _DEFINABLE:
+            raise TypeError(f"a class cannot define '{key}' in programs")
     slots = namespace.get("__slots__", ())
     slots = (slots,) if type(slots) is str else slots
     if type(slots) not in (tuple, list) or any(type(each) is not str for each in slots):

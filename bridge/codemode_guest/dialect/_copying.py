@@ -47,13 +47,13 @@ def _uncopyable(value: Any) -> TypeError:
 
 
 def _is_atom(value: Any) -> bool:
-    kind = type(value)
+    kind: type[Any] = type(value)
     return kind in _ATOMS or is_class(value) or is_enum_class(kind)
 
 
 def copy_value(value: Any, /) -> Any:
     """`copy.copy`."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if _is_atom(value) or kind is tuple or kind is frozenset:
         return value
     if kind in _SHALLOW:
@@ -76,7 +76,7 @@ def _deep(value: Any, memo: dict[int, Any]) -> Any:
     known = memo.get(id(value), memo)
     if known is not memo:
         return known
-    kind = type(value)
+    kind: type[Any] = type(value)
     if kind in _SHALLOW or named_tuple_fields(kind) is not None:
         return _container(value, kind, memo)
     if type(kind) in USER_METACLASSES or issubclass(kind, BaseException):
@@ -123,7 +123,7 @@ def _slots(kind: type) -> list[str]:
 
 def _instance(value: Any, convert: Callable[[Any], Any], memo: dict[int, Any] | None = None) -> Any:
     """Copy an instance of a class of the program, or an exception, past its constructor."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if issubclass(kind, BaseException):
         made = kind.__new__(kind, *value.args)
         made.args = value.args

@@ -280,8 +280,8 @@ def _init_code(
         defaults=[],
     )
     function = ast.FunctionDef(name="__init__", args=arguments, body=body or [ast.Pass()], decorator_list=[])
-    if hasattr(function, "type_params") or "type_params" in ast.FunctionDef._fields:
-        function.type_params = []
+    if "type_params" in ast.FunctionDef._fields:
+        setattr(function, "type_params", [])  # noqa: B010
     module = ast.Module([function], [])
     fill_locations(module)
     code = compile(module, "<dataclass>", "exec", dont_inherit=True)
@@ -460,7 +460,7 @@ def astuple(value: Any, *, tuple_factory: Callable[[Any], Any] = tuple) -> Any:
 def _inner(value: Any, build: Callable[[list[tuple[str, Any]]], Any], as_pairs: bool) -> Any:
     from ._copying import deep_copy
 
-    kind = type(value)
+    kind: type[Any] = type(value)
     if _is_instance(value):
         return build([(each.name, _inner(getattr(value, each.name), build, as_pairs)) for each in _real_fields(value)])
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):

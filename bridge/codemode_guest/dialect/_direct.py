@@ -19,7 +19,7 @@ import functools
 import opcode
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ._names import FRAME_NAMES, words

@@ -85,8 +85,7 @@ def make_enum(name: str, bases: tuple[Any, ...], namespace: Any) -> Any:
     namespace["__module__"] = "__main__"
     for key in [key for key in namespace if "<" in key]:
         del namespace[key]
-    made = UserEnumType(name, bases, namespace)
-    return made
+    return UserEnumType(name, bases, namespace)
 
 
 def _check_bases(name: str, bases: tuple[Any, ...]) -> None:
@@ -112,4 +111,5 @@ def unique(enumeration: Any) -> Any:
     """`enum.unique`, for enums of the program."""
     if type(enumeration) is not UserEnumType:
         raise TypeError("unique() needs an enum")
-    return enum.unique(enumeration)
+    checked: Any = enum.unique(enumeration)
+    return checked

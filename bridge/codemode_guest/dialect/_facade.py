@@ -45,7 +45,7 @@ def facade_class(module: str, names: frozenset[str]) -> type:
 
 def make_facade(cls: type, members: Mapping[str, Any]) -> Any:
     """Make one facade; `members` are what its slots hold."""
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     fill = object.__setattr__
     for name, value in members.items():
         fill(made, name, value)

@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import ast
 import functools
-from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
+
+_STRING: Final[Any] = importlib.import_module("_string")
+_parse: Final[Callable[[str], Iterable[tuple[str, str | None, str | None, str | None]]]] = _STRING.formatter_parser
+_split: Final[Callable[[str], tuple[Any, Iterable[tuple[bool, Any]]]]] = _STRING.formatter_field_name_split
+"""What the library's own Formatter is built on: the parser of `str.format`."""
 
 _MAX_DEPTH: Final = 2
 """How deep format specs nest; CPython's own limit."""
@@ -23,7 +28,7 @@ _MAX_DEPTH: Final = 2
 def _reads_attributes(template: str) -> bool:
     """Whether any field of a template, or of its format specs, reads an attribute; a broken template does not."""
     try:
-        return any(_field_reads(name, spec) for _, name, spec, _ in formatter_parser(template))
+        return any(_field_reads(name, spec) for _, name, spec, _ in _parse(template))
     except ValueError:
         return False
 
@@ -39,26 +44,26 @@ def is_plain_template(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is str and not _reads_attributes(node.value)
 
 
-def safe_format(template: str, /, *arguments: Any, **keywords: Any) -> str:
+def safe_format(template: Any, /, *arguments: Any, **keywords: Any) -> str:
     """The program's `str.format`."""
     if not isinstance(template, str):
         raise TypeError(f"descriptor 'format' for 'str' objects doesn't apply to a '{type(template).__name__}' object")
-    template = str.__str__(template)
-    if not _reads_attributes(template):
-        return template.format(*arguments, **keywords)
-    return _Formatter(arguments, keywords).text(template, _MAX_DEPTH)
+    text: str = str.__str__(template)
+    if not _reads_attributes(text):
+        return text.format(*arguments, **keywords)
+    return _Formatter(arguments, keywords).text(text, _MAX_DEPTH)
 
 
-def safe_format_map(template: str, mapping: Mapping[str, Any], /) -> str:
+def safe_format_map(template: Any, mapping: Mapping[str, Any], /) -> str:
     """The program's `str.format_map`."""
     if not isinstance(template, str):
         raise TypeError(
             f"descriptor 'format_map' for 'str' objects doesn't apply to a '{type(template).__name__}' object"
         )
-    template = str.__str__(template)
-    if not _reads_attributes(template):
-        return template.format_map(mapping)
-    return _Formatter(None, mapping).text(template, _MAX_DEPTH)
+    text: str = str.__str__(template)
+    if not _reads_attributes(text):
+        return text.format_map(mapping)
+    return _Formatter(None, mapping).text(text, _MAX_DEPTH)
 
 
 class _Formatter:
@@ -74,7 +79,7 @@ class _Formatter:
         if depth < 0:
             raise ValueError("Max string recursion exceeded")
         out: list[str] = []
-        for literal, name, spec, conversion in formatter_parser(template):
+        for literal, name, spec, conversion in _parse(template):
             if literal:
                 out.append(literal)
             if name is not None:
@@ -87,7 +92,7 @@ class _Formatter:
     def _field(self, name: str) -> Any:
         from ._guards import guarded_getattr
 
-        first, rest = formatter_field_name_split(name)
+        first, rest = _split(name)
         value = self._first(first)
         for is_attribute, key in rest:
             if not is_attribute:
@@ -120,7 +125,10 @@ class _Formatter:
 
 
 def _convert(value: Any, conversion: str) -> str:
-    convert = {"s": str, "r": repr, "a": ascii}.get(conversion)
-    if convert is None:
-        raise ValueError(f"Unknown conversion specifier {conversion!r}")
-    return convert(value)
+    if conversion == "s":
+        return str(value)
+    if conversion == "r":
+        return repr(value)
+    if conversion == "a":
+        return ascii(value)
+    raise ValueError(f"Unknown conversion specifier {conversion!r}")

@@ -114,7 +114,7 @@ async def start(program: Program, names: dict[str, object]) -> Completion:
     """
     code = next(each for each in program.code.co_consts if hasattr(each, "co_name") and each.co_name == MAIN_NAME)
     main: Callable[[], Coroutine[Any, Any, Any]] = FunctionType(code, names)
-    running = main()
+    running: Any = main()
     # Whoever holds the globals holds the program's variables: nothing of it is finalised before its answer is out.
     names["<frame>"] = running.cr_frame
     outcome = await running

@@ -38,7 +38,7 @@ def guarded_getattr(
 
 
 def _resolve(value: Any, name: str) -> Any:
-    kind = type(value)
+    kind: type[Any] = type(value)
     if name in FRAME_NAMES:
         raise denied(value, name)
     if is_dunder(name):

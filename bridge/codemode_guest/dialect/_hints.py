@@ -63,7 +63,7 @@ def _name(error: NameError, program: Program) -> str | None:
     name = error.name
     if type(name) is not str:
         return None
-    if name.endswith("Args") or name.endswith("Result"):
+    if name.endswith(("Args", "Result")):
         return f"`{name}` is a type of the stubs, for reading only: arguments and results are plain dicts"
     known = set(program.code.co_names) | {"tools", "ToolCallError"}
     known.update(each for each in dir(builtins) if not each.startswith("_"))
@@ -75,7 +75,10 @@ def _name(error: NameError, program: Program) -> str | None:
         return f"write `import {name}` first"
     near = _near(name, known)
     text = f"did you mean `{near[0]}`? " if near else ""
-    return f"{text}tools are called as `await tools.<name>(...)`; besides the program's own names there are `tools`, `ToolCallError` and the built-ins"
+    return (
+        f"{text}tools are called as `await tools.<name>(...)`; besides the program's own names there are `tools`, "
+        "`ToolCallError` and the built-ins"
+    )
 
 
 def _key(error: KeyError) -> str | None:

@@ -30,9 +30,15 @@ _NAMED: Final = frozenset(
     ]
 )
 _EXCEPTION_LINKS: Final = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
-_ITERATORS: Final = frozenset(
-    type(iter(sample)) for sample in ([], (), {}, set[int](), "", b"", range(0), {}.items(), {}.values())
-) | {GENERATOR, zip, map, filter, enumerate, reversed}
+_SAMPLES: Final[tuple[Any, ...]] = ([], (), {}, set[int](), "", b"", range(0), {}.items(), {}.values())
+_ITERATORS: Final = frozenset(type(iter(sample)) for sample in _SAMPLES) | {
+    GENERATOR,
+    zip,
+    map,
+    filter,
+    enumerate,
+    reversed,
+}
 _DATA: Final = frozenset(
     cls
     for cls in POLICY
@@ -46,7 +52,7 @@ _EXCEPTION_MAGIC: Final = frozenset(["__init__", "__str__", "__repr__"])
 
 def read_magic(value: Any, name: str) -> Any:
     """Load a special attribute, or raise AttributeError."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if kind is super:
         return super_attribute(value, name)
     if name in CLASS_MAGIC:
@@ -139,7 +145,7 @@ _READERS: Final = {
 
 def _operator(value: Any, name: str) -> Any:
     """A special method by name: on the program's own classes and objects, and on plain data."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if is_class(value):
         for cls in mro(value):
             if name in cls.__dict__:

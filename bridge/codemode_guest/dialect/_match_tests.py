@@ -26,7 +26,7 @@ _SELF_MATCHING: Final = (bool, bytearray, bytes, dict, float, frozenset, int, li
 
 def match_sequence(subject: Any, size: int, star: int | None, star_unused: bool) -> list[Any] | None:
     """The items that the sub-patterns get; the starred part is a list."""
-    kind = type(subject)
+    kind: type[Any] = type(subject)
     if kind in _NO_SEQUENCES:
         return None
     if star is None and (kind is list or kind is tuple):

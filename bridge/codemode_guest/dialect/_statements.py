@@ -225,8 +225,8 @@ class Transformer(ExpressionTransformer):
             body.insert(int(ast.get_docstring(node, clean=False) is not None), at(kept, node))
         keywords.append(ast.keyword("metaclass", load("<class>")))
         made = ast.ClassDef(name=node.name, bases=bases, keywords=keywords, body=body, decorator_list=decorators)
-        if hasattr(node, "type_params"):
-            made.type_params = []
+        if "type_params" in ast.ClassDef._fields:
+            setattr(made, "type_params", [])  # noqa: B010
         at(made, node)
         return [*stand_ins, made] if stand_ins else made
 

@@ -31,7 +31,7 @@ def type_name(value: object) -> str:
 
 def denied(value: Any, name: str) -> AttributeError:
     """The error of a load that is refused or that finds nothing; it reads as CPython's own."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if issubclass(kind, type):
         text = f"type object '{value.__name__}' has no attribute '{name}'"
     else:

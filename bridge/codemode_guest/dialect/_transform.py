@@ -93,14 +93,14 @@ class ExpressionTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         kind = type(node)
         visitor = self._visitors.get(kind)
         if visitor is None:
-            visitor = getattr(self, "visit_" + kind.__name__, self.generic_visit)
-            self._visitors[kind] = visitor
+            found: Callable[[Any], Any] = getattr(self, "visit_" + kind.__name__, self.generic_visit)
+            visitor = self._visitors[kind] = found
         return visitor(node)
 
     def node_contents_visit(self, node: Any) -> Any:
         """Visit what stands under a node; a statement may become several."""
         for name in node._fields:
-            value = getattr(node, name, None)
+            value: Any = getattr(node, name, None)
             if value.__class__ is list:
                 if value:
                     setattr(node, name, self.visit_list(value))

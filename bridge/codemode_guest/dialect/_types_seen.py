@@ -96,7 +96,7 @@ TYPE: Final[Any] = _TypeMeta("type", (), {"__slots__": (), "__module__": "builti
 
 def type_of(value: object) -> Any:
     """What `type(value)` is for a program."""
-    kind = type(value)
+    kind: type[Any] = type(value)
     if type(kind) in USER_METACLASSES or kind in SEEN_CLASSES or issubclass(kind, BaseException):
         return kind
     if issubclass(kind, type):

@@ -59,7 +59,7 @@ def verify(tree: ast.Module) -> None:
                 raise VerifyError(f"node {kind}")
             check(node)
         for name in node._fields:
-            value = getattr(node, name, None)
+            value: Any = getattr(node, name, None)
             if value.__class__ is list:
                 stack.extend([item for item in value if isinstance(item, ast.AST)])
             elif isinstance(value, ast.AST) and value._fields:

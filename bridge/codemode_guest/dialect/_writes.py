@@ -42,7 +42,7 @@ def write_guard(
 
 
 def _checked(value: Any, name: str) -> Any:
-    kind = type(value)
+    kind: type[Any] = type(value)
     if is_dunder(name) or name in FRAME_NAMES:
         raise AttributeError(f"cannot assign to attribute '{name}' of '{type_name(value)}' object")
     if type(kind) in USER_METACLASSES:
@@ -97,7 +97,7 @@ def program_dir(value: Any = _MISSING, /) -> list[str]:
     """The program's `dir`: the names that a load would give."""
     if value is _MISSING:
         return []
-    kind = type(value)
+    kind: type[Any] = type(value)
     if kind in FACADES:
         return sorted(TABLE[kind])
     if is_user_instance(value) or is_user_class(value):

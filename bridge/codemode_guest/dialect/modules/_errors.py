@@ -19,7 +19,7 @@ def describe(error: BaseException | None) -> str:
     """The type and message of an error, as the last line of a traceback has them."""
     if error is None:
         return "NoneType: None"
-    kind = type(error)
+    kind: type[Any] = type(error)
     module = kind.__module__
     name = kind.__qualname__ if module in ("builtins", "__main__") else f"{module}.{kind.__qualname__}"
     text = str(error)
