@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from ._check_stub import CheckStub, check_stub
 from ._diagnostic import Diagnostic
-from ._findings import Finding, Teller, expects_a_dict, read_findings
+from ._findings import Finding, Teller, expects_a_dict, passes_a_dict, read_findings
 from ._program_text import ProgramText, frame
 from ._tool import ToolLike
 from ._ty_server import TyServer, file_uri
@@ -63,7 +63,7 @@ class TypeChecker:
             stub = self._stub(tools)
             findings, framed = self._findings(program, stub.text("all"), listed)
             if any(finding.code == "no-matching-overload" for finding in findings):
-                findings = self._explained(program, stub, listed, findings)
+                findings = self._explained(framed, program, stub, listed, findings)
         return Teller(stub.owners, stub.signature, framed).tell(findings)
 
     def warm_up(self) -> None:
@@ -133,22 +133,21 @@ class TypeChecker:
         return self._server, self._folder
 
     def _explained(
-        self, program: str, stub: CheckStub, modules: tuple[str, ...], findings: list[Finding]
+        self, framed: ProgramText, program: str, stub: CheckStub, modules: tuple[str, ...], findings: list[Finding]
     ) -> list[Finding]:
         """ty says of a call that fits no form only that; asked about one form at a time it says why."""
         by_names, _ = self._findings(program, stub.text("names"), modules)
         by_dict, _ = self._findings(program, stub.text("dict"), modules)
-        explained: list[Finding] = []
-        for finding in findings:
-            if finding.code != "no-matching-overload":
-                explained.append(finding)
-                continue
-            first = [other for other in by_names if other.inside(finding)]
-            second = [other for other in by_dict if other.inside(finding)]
-            if expects_a_dict(first):
+        broken = [finding for finding in findings if finding.code == "no-matching-overload"]
+        # What else ty says inside such a call is its opinion of the first form alone.
+        explained = [finding for finding in findings if not any(finding.inside(call) for call in broken)]
+        for call in broken:
+            first = [other for other in by_names if other.inside(call)]
+            second = [other for other in by_dict if other.inside(call)]
+            if expects_a_dict(first) or (second and passes_a_dict(call, framed)):
                 explained.extend(second)
             else:
-                explained.extend(first or [finding])
+                explained.extend(first or [call])
         return explained
 
 

@@ -63,6 +63,7 @@ _WORD = re.compile(r"\w+")
 _SUBSCRIPTED = re.compile(
     r"^Method `__getitem__` of type .* cannot be called with key of type `(.*?)` on object of type `(.*)`"
 )
+_DICT_CALL = re.compile(r"""tools(?:\.\w+|\[\s*(["']).*?\1\s*\])+\(\s*(?:\{|dict\()""")
 _FOUND_DICT = re.compile(r"found `dict\[")
 _RECORD = re.compile(r"(in|on|for) TypedDict `(\w+)`(?: constructor)?")
 _UNKNOWN_KEYS = frozenset(("invalid-key", "invalid-typed-dict-key", "unknown-typed-dict-constructor-key"))
@@ -123,6 +124,13 @@ def _is_detailed(finding: Finding, all_of_them: Sequence[Finding]) -> bool:
         _is_detail(other) and not _is_detail(finding) and (other.start, other.end) == (finding.start, finding.end)
         for other in all_of_them
     )
+
+
+def passes_a_dict(finding: Finding, program: ProgramText) -> bool:
+    """Whether a call's only words are one dictionary, or something that ty found to be one."""
+    first = program.lines[finding.start[0]][finding.start[1] :]
+    rest = program.lines[finding.start[0] + 1 : finding.end[0] + 1]
+    return bool(_DICT_CALL.match("\n".join([first, *rest])))
 
 
 def expects_a_dict(findings: Sequence[Finding]) -> bool:
