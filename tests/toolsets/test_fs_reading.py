@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codemode.toolsets import _fs, _search, _writing, fs_tools
+from codemode.toolsets import _fs, _grep, _search, _writing, fs_tools
 from codemode_registry import CodeModeError, Registry
 
 from .calling import Tools
@@ -114,6 +114,47 @@ async def test_grep_takes_plain_text_literally_and_refuses_what_does_not_compile
     assert "empty" in await tools.refusal("grep", pattern="")
 
 
+async def test_a_plain_text_may_have_any_character(tree: Path, tools: Tools) -> None:
+    (tree / "odd.txt").write_text("one two\ta-b & c # d ~ [e] {f} <g> \\ / é ^$|?*+.\n")
+    for text in ("one two", "two\ta-b", "& c # d ~", "[e] {f} <g>", "\\ / é", "^$|?*+."):
+        assert len(await tools("grep", pattern=text, path="odd.txt", literal=True)) == 1, text
+        assert len(await tools("grep", pattern=text, path="odd.txt", literal=True, ignore_case=True)) == 1, text
+
+
+PATTERNS = [
+    "^a",
+    "a$",
+    "^a$",
+    r"\Aa",
+    r"a\z",
+    "^$",
+    "(?-u:a)",
+    "(?i)A",
+    "[^b]",
+    "b.a",
+    r"\s",
+    r"a\b",
+    "a|c$",
+    ".",
+    "x*",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("text", ["a\nb\na", "a\r\nba\r\n", "b\n\na\n", "bra\rb\nc", "b", "", "\n", "ba\n a"])
+async def test_large_and_small_files_have_the_same_lines(
+    tmp_path: Path, pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.txt").write_bytes(text.encode())
+    tools = Tools(fs_tools(tmp_path))
+    small = await tools("grep", pattern=pattern, path="t.txt")
+    monkeypatch.setattr(_grep, "WHOLE_BYTES", -1)
+    large = await tools("grep", pattern=pattern, path="t.txt")
+    assert [
+        line for line in small if line["line"] <= text.count("\n") + (not text.endswith("\n") and text != "")
+    ] == large
+
+
 async def test_a_pattern_that_makes_backtracking_engines_run_away_ends_at_once(tree: Path, tools: Tools) -> None:
     (tree / "evil.txt").write_text("a" * 50_000 + "!\n")
     assert await tools("grep", pattern="(a+)+$", path="evil.txt") == []
@@ -124,7 +165,8 @@ async def test_a_pattern_that_makes_backtracking_engines_run_away_ends_at_once(t
 async def test_a_line_longer_than_a_piece_keeps_its_number(
     tree: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_search, "PIECE_BYTES", 64)
+    monkeypatch.setattr(_grep, "PIECE_BYTES", 64)
+    monkeypatch.setattr(_grep, "WHOLE_BYTES", 64)
     (tree / "long.txt").write_text("first\n" + "x" * 1000 + "needle" + "x" * 1000 + "\nneedle again\n")
     assert [m["line"] for m in await tools("grep", pattern="needle", path="long.txt")] == [2, 3]
     assert [m["line"] for m in await tools("grep", pattern="again", path="long.txt")] == [3]

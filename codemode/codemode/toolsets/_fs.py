@@ -24,6 +24,7 @@ from typing_extensions import TypedDict
 from codemode_registry import Tool, ToolAnnotations, ToolContext, function_tool
 
 from . import _search as search
+from ._grep import SNIFFED_BYTES, LinePattern, grep_file
 from ._root import FsError, Root, failure, open_regular, quoted
 from ._toolset import CLOSED, Toolset
 from ._versions import Absent, Basis, IntentPolicy, Sightings, WriteIntent, read_first, version_of
@@ -160,7 +161,7 @@ class FileTools:
             hidden: look at names with a leading dot too
             limit: give back the first so many
         """
-        compiled = search.line_pattern(pattern, literal=literal, ignore_case=ignore_case)
+        compiled = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         return capped(self._matches(ctx, compiled, path, glob, hidden=hidden), limit, "matches", path)
 
     def write(self, ctx: ToolContext, path: str, content: str) -> WriteResult:
@@ -229,7 +230,7 @@ class FileTools:
             raise failure(error, path) from error
 
     def _matches(
-        self, ctx: ToolContext, pattern: search.Pattern, path: str, glob: str, *, hidden: bool
+        self, ctx: ToolContext, pattern: LinePattern, path: str, glob: str, *, hidden: bool
     ) -> Generator[Match, None, None]:
         left = MAX_GREP_BYTES
 
@@ -242,16 +243,16 @@ class FileTools:
         with self._root.locate(path) as place:
             status = place.stat()
             if status is not None and stat.S_ISREG(status.st_mode):
-                with open_regular(place, path) as (descriptor, _):
-                    for number, text in search.grep_file(descriptor, pattern, cancel=ctx.cancel, spent=spent):
+                with open_regular(place, path) as (descriptor, status):
+                    for number, text in grep_file(descriptor, status, pattern, cancel=ctx.cancel, spent=spent):
                         yield _match(place.path, number, text)
                 return
         for item in self._files(ctx, glob, path, hidden=hidden):
             if item.kind != "file":
                 continue
             try:
-                with self._root.open_file(item.path) as (descriptor, _, _):
-                    for number, text in search.grep_file(descriptor, pattern, cancel=ctx.cancel, spent=spent):
+                with self._root.open_file(item.path) as (descriptor, status, _):
+                    for number, text in grep_file(descriptor, status, pattern, cancel=ctx.cancel, spent=spent):
                         yield _match(item.path, number, text)
             except FsError as error:
                 if error.number is None:
@@ -309,7 +310,7 @@ def decoded(content: bytes, shown: str) -> str:
     Raises:
         FsError: it is not UTF-8 text.
     """
-    if b"\0" not in content[: search.SNIFFED_BYTES]:
+    if b"\0" not in content[:SNIFFED_BYTES]:
         with contextlib.suppress(UnicodeDecodeError):
             return content.decode("utf-8")
     raise FsError(f"{quoted(shown)} is not text (binary, or not UTF-8)")

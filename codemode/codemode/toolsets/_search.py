@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
@@ -28,18 +28,6 @@ MAX_VISITED = 300_000
 
 MAX_PATTERN_CHARS = 2_000
 """Characters of a pattern."""
-
-SNIFFED_BYTES = 8_192
-"""How much of a file is looked at for a NUL byte, the mark of binary data (git's own rule)."""
-
-PIECE_BYTES = 1 << 20
-"""A longer line is matched in pieces of this size."""
-
-OVERLAP_CHARS = 1_000
-"""What two neighbouring pieces share: a match that long is found wherever the line was cut."""
-
-_LOOP_STEP = 1_000
-"""Lines between two looks at the cancel signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +167,6 @@ class Pattern:
         return self._validator.isinstance_python(text)
 
 
-def line_pattern(pattern: str, *, literal: bool, ignore_case: bool) -> Pattern:
-    """The pattern of `grep`."""
-    if not pattern:
-        raise FsError("the pattern is empty")
-    expression = re.escape(pattern) if literal else pattern
-    return Pattern(f"(?i){expression}" if ignore_case else expression, shown=pattern)
-
-
 @dataclass(frozen=True, slots=True)
 class Glob:
     """A compiled glob pattern: `*` and `?` inside a name, `[a-z]`, `{a,b}`, and `**` over directories."""
@@ -264,28 +244,3 @@ def _glob_name(part: str) -> str:
 
 def _set(body: str) -> str:
     return "".join(char if char == "-" else re.escape(char) for char in body)
-
-
-def grep_file(
-    descriptor: int, pattern: Pattern, *, cancel: CancelSignal, spent: Callable[[int], None]
-) -> Iterator[tuple[int, str]]:
-    """The lines of an open file that match: number and text. Nothing for a binary file."""
-    with open(descriptor, "rb", closefd=False) as stream:
-        if b"\0" in stream.peek(SNIFFED_BYTES)[:SNIFFED_BYTES]:
-            return
-        number, fresh, told, before = 1, True, False, ""
-        while piece := stream.readline(PIECE_BYTES):
-            spent(len(piece))
-            if fresh and number % _LOOP_STEP == 0:
-                stop_if_cancelled(cancel)
-            text = piece.decode("utf-8", "replace").rstrip("\r\n")
-            if fresh:
-                told = False
-            elif not told:
-                text = before + text
-            if not told and pattern.matches(text):
-                told = True
-                yield number, text
-            before = text[-OVERLAP_CHARS:]
-            fresh = piece.endswith(b"\n")
-            number += fresh

@@ -80,11 +80,14 @@ def _content(place: Place, shown: str) -> tuple[bytes | None, os.stat_result | N
 
 def read_whole(descriptor: int, status: os.stat_result, shown: str) -> bytes:
     """All of an open file, if it is not too large (files that grow while they are read included)."""
+    content, room = bytearray(), MAX_TEXT_BYTES + 1
     if status.st_size <= MAX_TEXT_BYTES:
-        with open(descriptor, "rb", closefd=False) as stream:
-            content = stream.read(MAX_TEXT_BYTES + 1)
-        if len(content) <= MAX_TEXT_BYTES:
-            return content
+        # os.read, not a stream: files of the kernel that would block say so (EAGAIN), which streams hide
+        while room and (piece := os.read(descriptor, min(room, 1 << 20))):
+            content += piece
+            room -= len(piece)
+        if room:
+            return bytes(content)
     raise FsError(
         f"{quoted(shown)} has {max(status.st_size, MAX_TEXT_BYTES):,} bytes; at most {MAX_TEXT_BYTES:,} are taken whole"
         ": read a window of it with offset and limit"
