@@ -157,6 +157,7 @@ POLICY: Final[dict[type, frozenset[str]]] = {
         """bytes bytes_le clock_seq clock_seq_hi_variant clock_seq_low fields hex int node time time_hi_version time_low
         time_mid urn variant version is_safe"""
     ),
+    re.RegexFlag: _INTEGER | words("name value"),
     re.Pattern: words("findall finditer flags fullmatch groupindex groups match pattern search split sub subn"),
     re.Match: words("end endpos expand group groupdict groups lastgroup lastindex pos re regs span start string"),
     GENERATOR: words("send throw close"),
@@ -300,6 +301,7 @@ EXPOSED_CLASSES: Final[frozenset[type]] = frozenset(POLICY) - {
     type(csv.reader([])),
     decimal.Context,
     random.Random,
+    re.RegexFlag,
     string.Template,
     csv.DictReader,
     csv.DictWriter,
