@@ -11,6 +11,9 @@ Rules
 - Whatever the outcome, `records()` says what was done, what failed, what never began.
 """
 
+# The registry's door for run_code, the modes and the streams is private to the rooms of this house.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -32,7 +35,9 @@ from codemode_registry import (
     JsonValue,
     Registry,
     ToolCall,
+    ToolFailure,
     ToolResult,
+    ToolSuccess,
 )
 
 __all__ = ["CallRecord", "CallStatus", "Dispatcher", "VisibleTool"]
@@ -259,7 +264,7 @@ class Dispatcher:
         """Write the settle record and keep what the outer result needs; the program sees nothing before this ends."""
         entry = self._entries[call.call_id]
         entry.duration = (timing.before + timing.body + timing.after) / 1000
-        if result.is_error:
+        if isinstance(result, ToolFailure):
             code = result.error.code
             entry.status = "denied" if code in _DENIED else "aborted" if code in _ABORTED else "failed"
             entry.ran = code not in _NEVER_RAN
@@ -268,7 +273,7 @@ class Dispatcher:
             entry.status = "done"
         if self._events is not None:
             await self._append("tool/code-dispatch", self._settle_record(entry, result, timing))
-        if not result.is_error:
+        if isinstance(result, ToolSuccess):
             images = [block for block in result.content if block.get("type") == "image"]
             if images:
                 self.contexts.append({"role": "user", "content": list(images)})
@@ -300,7 +305,7 @@ class Dispatcher:
         record["content"] = self._registry._shape_dispatch_log(
             DispatchLog(self._outer, self._outer.scope, entry.sub_call_id, entry.name, result.is_error, result.content)
         )
-        if result.is_error:
+        if isinstance(result, ToolFailure):
             record["error"] = {
                 "message": result.error.message,
                 "code": result.error.code,
@@ -333,6 +338,6 @@ async def _outcome(entry: _Entry, ticket: CallTicket) -> JsonValue:
         result = await ticket.wait()
     except CallAbandoned as abandoned:
         raise BindingError(f"{abandoned}; {entry.name} was not called") from None
-    if result.is_error:
+    if isinstance(result, ToolFailure):
         raise BindingError(result.error.message)
     return result.value

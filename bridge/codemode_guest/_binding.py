@@ -13,6 +13,9 @@ in its text; no number is taken and nothing is sent. Whether the arguments are r
 in the host to say: a missing or unknown name is an ordinary failed call.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -9,6 +9,9 @@
 - A cancelled wait (a time-out in the program, `task.cancel()`) sends `cancel`, so that the tool stops too.
 """
 
+# The objects of a program keep their fields private to this room, and its functions read them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

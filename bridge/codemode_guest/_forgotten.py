@@ -6,6 +6,9 @@ still held when the program ends are looked for in its names. Tracking the line 
 position, nothing else.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import inspect

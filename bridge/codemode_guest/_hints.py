@@ -4,6 +4,9 @@ What an error says of its own kind is the dialect's to say (`dialect.hint`); wha
 values in sight is said here.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import difflib

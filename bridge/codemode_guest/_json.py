@@ -15,6 +15,9 @@ the C encoder as it is. Only a value that is not clean is walked and rebuilt. No
 called on either road, except where a set is sorted.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import asyncio
@@ -26,7 +29,7 @@ import math
 import sys
 import types
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from typing import Any
 
 from codemode_guest import dialect
@@ -52,9 +55,9 @@ _VIEWS: tuple[type, ...] = (
     type(collections.OrderedDict[Any, Any]().keys()),
     type(collections.OrderedDict[Any, Any]().values()),
     type(collections.OrderedDict[Any, Any]().items()),
-    collections.abc.KeysView,
-    collections.abc.ValuesView,
-    collections.abc.ItemsView,
+    KeysView,
+    ValuesView,
+    ItemsView,
 )
 _SORTABLE: frozenset[type] = frozenset(
     (str, int, float, bool, tuple, bytes, datetime.date, datetime.datetime, datetime.time, uuid.UUID, decimal.Decimal)

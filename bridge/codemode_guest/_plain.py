@@ -5,6 +5,9 @@ once, however often it is referred to, so that a small value whose JSON would be
 about NaN: the encoder does.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -8,6 +8,9 @@ What is caught: everything. A program that raises SystemExit, KeyboardInterrupt,
 with an ordinary `exception` report.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import json
@@ -56,7 +59,7 @@ async def run_program(frame: Mapping[str, object], channel: Channel) -> None:
     try:
         program = dialect.compile_program(source, tool_names=[str(spec["name"]) for spec in specs])
     except dialect.ProgramRefused as refused:
-        refusals = [[refusal.line, refusal.column, refusal.message] for refusal in refused.refusals]
+        refusals: list[list[object]] = [[refusal.line, refusal.column, refusal.message] for refusal in refused.refusals]
         _done(channel, error=refusal_error(refused, source.split("\n")), refusals=refusals)
         return
     if isinstance(options, dict) and options.get("check_only"):

@@ -8,6 +8,9 @@
   can stop the report.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

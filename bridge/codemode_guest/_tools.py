@@ -10,6 +10,11 @@
   if it could.
 """
 
+# Values of programs have no types that a checker could know.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# The objects of a program keep their fields private to this room, and its functions read them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import difflib

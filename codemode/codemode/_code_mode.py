@@ -9,12 +9,15 @@ Rules
 - `instructions`, `stubs` and `schemas` need no running child.
 """
 
+# The registry's door for run_code, the modes and the streams is private to the rooms of this house.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
@@ -34,6 +37,7 @@ from codemode_registry import (
     Scope,
     ToolRequest,
     ToolResult,
+    ToolSuccess,
     thaw,
 )
 from codemode_stubs import render_stubs
@@ -160,7 +164,7 @@ class CodeMode:
                 scope=scope,
                 call_id=slot.call_id,
                 cancel=cancel,
-                mode="code",
+                mode="host",
                 approver=approver,
             )
         finally:
@@ -247,7 +251,7 @@ class CodeMode:
         scope: Scope | None,
         call_id: str | None,
         cancel: CancelSignal | None,
-        mode: Mode,
+        mode: Mode | Literal["host"],
         approver: Approver | None,
     ) -> ToolResult:
         """One call through the registry's pipeline, with what is this CodeMode's own."""
@@ -306,12 +310,12 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
         )
     run = outcome.run
     logs, value, has_value, error = list(run.logs), run.value, run.has_value, run.error
-    if not result.is_error:
-        fields = result.value if isinstance(result.value, dict) else {}
+    if isinstance(result, ToolSuccess):
+        fields: Mapping[str, JsonValue] = result.value if isinstance(result.value, dict) else {}
         error = None
         if run.error is not None or fields.get("logs") != logs or fields.get("result") != value:
             # A review or a wrapper put another value in place of the program's.
-            final = thaw(fields)
+            final: dict[str, Any] = thaw(fields)
             logs = [str(line) for line in final.get("logs", [])]
             value, has_value = final.get("result"), "result" in final
     elif result.error.code != "CODE_RUN_FAILED":
@@ -345,7 +349,7 @@ def _kind_of(code: str) -> ErrorKind:
 
 def _without_run(result: ToolResult) -> RunError:
     """Why the program did not run at all."""
-    if not result.is_error:
+    if isinstance(result, ToolSuccess):
         return RunError("denied", "a wrapper answered in place of the program")
     code, message = result.error.code, result.error.message
     return RunError("abort" if code in _ABORTED or code == "PIPELINE_ERROR" else "denied", message)

@@ -125,13 +125,16 @@ class ProgramRun:
                 shield.deadline = anyio.current_time() + self._grace
                 raise
 
+        broken: CodeRunResult | None = None
         async with anyio.create_task_group() as watching:
             watching.start_soon(watch)
-            with shield:
-                await self._recorded()
-            with anyio.CancelScope(shield=True):
-                broken = await self._append("code/run-end", self._end())
-            over.set()
+            try:
+                with shield:
+                    await self._recorded()
+            finally:  # `task.cancel()` of asyncio knows no shield
+                with anyio.CancelScope(shield=True):
+                    broken = await self._append("code/run-end", self._end())
+                over.set()
             if broken is not None and self._result.error is None:
                 self._result = replace(broken, logs=self._result.logs)
         await anyio.lowlevel.checkpoint_if_cancelled()

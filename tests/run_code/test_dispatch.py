@@ -581,6 +581,25 @@ class TestTheEnd:
         assert len(log.of("tool/code-dispatch-start")) == len(log.of("tool/code-dispatch")) == 1
         assert log.of("code/run-end")[0]["status"] == "abort"
 
+    async def test_a_native_cancel_of_asyncio_writes_the_records_too(
+        self, registry: Registry, log: RecordingLog, anyio_backend_name: str
+    ) -> None:
+        if anyio_backend_name != "asyncio":
+            pytest.skip("task.cancel() is asyncio's")
+        gate = gated(registry)
+
+        async def program(request: CodeRunRequest) -> CodeRunResult:
+            return returns(await call(request, "slow", id="x"))
+
+        task = asyncio.create_task(run(registry, program))
+        await gate.until(lambda: gate.active == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert gate.left == ["x"]
+        assert len(log.of("tool/code-dispatch-start")) == len(log.of("tool/code-dispatch")) == 1
+        assert log.of("code/run-end")[0]["status"] == "abort"
+
     async def test_no_task_of_a_run_outlives_it(self, registry: Registry, anyio_backend_name: str) -> None:
         gate = gated(registry)
         before = live_tasks(anyio_backend_name)

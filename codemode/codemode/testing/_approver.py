@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable
 
 from codemode_registry import ApprovalRequest
 
@@ -24,13 +25,18 @@ class ScriptedApprover:
             answers: `"allowed-once"`, `"rejected"`, `"cancelled"`, `"unavailable"`, or a function of the request.
             otherwise: the answer once the script has run out.
         """
-        self._answers: Iterator[str | Callable[[ApprovalRequest], str]] = iter(answers)
+        self._answers: deque[str | Callable[[ApprovalRequest], str]] = deque(answers)
         self._otherwise = otherwise
         self.requests: list[ApprovalRequest] = []
         """What was asked, in order."""
 
+    def then(self, *answers: str | Callable[[ApprovalRequest], str]) -> ScriptedApprover:
+        """Add answers to the end of the script."""
+        self._answers.extend(answers)
+        return self
+
     async def __call__(self, request: ApprovalRequest) -> str:
         """Answer one question."""
         self.requests.append(request)
-        answer = next(self._answers, self._otherwise)
+        answer = self._answers.popleft() if self._answers else self._otherwise
         return answer if isinstance(answer, str) else answer(request)
