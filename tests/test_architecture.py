@@ -84,7 +84,9 @@ def test_a_package_imports_only_the_rooms_below_it(package: str) -> None:
 
 def test_the_guest_imports_the_standard_library_and_restricted_python_only() -> None:
     allowed = sys.stdlib_module_names | {"codemode_guest", "RestrictedPython"}
-    wrong = [f"{name}: {root}" for name, _, tree in modules("codemode_guest") for root in imported_roots(tree) - allowed]
+    wrong = [
+        f"{name}: {root}" for name, _, tree in modules("codemode_guest") for root in imported_roots(tree) - allowed
+    ]
     assert wrong == []
 
 

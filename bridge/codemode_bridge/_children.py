@@ -21,8 +21,9 @@ from codemode_bridge._early import HOUSE, ZygoteGone, ZygoteProcess
 from codemode_bridge._frames import FrameDecoder
 from codemode_bridge._wire import HostWire, Ready
 
-# How long a child may take until it says `ready`. A zygote that still imports needs a good part of a second, more on a
-# loaded machine; one that forked before needs a few milliseconds.
+# How long a child may take until it says `ready`. Where an interpreter has to start first, that is a good part of a
+# second, and many on a loaded machine; a zygote that forked before needs a few milliseconds.
+START_SECONDS = 60.0
 READY_SECONDS = 10.0
 # How long the zygote may take to tell how a killed child ended.
 _REAP_SECONDS = 2.0
@@ -56,6 +57,14 @@ class Child(Protocol):
     pid: int
     sealed: bool
 
+    def patience(self) -> float:
+        """Seconds until it must be ready."""
+        ...
+
+    def came(self) -> None:
+        """It is ready."""
+        ...
+
     def end(self) -> None:
         """Kill it and forget it. May be called more than once."""
         ...
@@ -79,7 +88,8 @@ async def become_ready(child: Child) -> None:
         _still_there(child)
         return
     decoder = FrameDecoder(frame_bytes=_READY_BYTES, memory_bytes=_READY_BYTES)
-    with anyio.move_on_after(READY_SECONDS):
+    patience = child.patience()
+    with anyio.move_on_after(patience):
         while True:
             try:
                 data = child.bridge.recv(_READY_BYTES)
@@ -94,11 +104,12 @@ async def become_ready(child: Child) -> None:
                 event = child.wire.receive(body)
                 if isinstance(event, Ready):
                     child.pid, child.sealed = event.pid, event.sealed
+                    child.came()
                     _still_there(child)  # It may have been ready long ago.
                     return
             if (fault := decoder.fault()) is not None:
                 raise ChildUnavailable(fault)
-    raise ChildUnavailable(child.blame() or f"the child was not ready within {READY_SECONDS:g} s")
+    raise ChildUnavailable(child.blame() or f"the child was not ready within {patience:g} s")
 
 
 def _still_there(child: Child) -> None:
@@ -146,6 +157,14 @@ class ForkedChild:
         self.wire = HostWire()
         self.pid = 0
         self.sealed = False
+
+    def patience(self) -> float:
+        """A zygote that forked before is quick, or stuck."""
+        return READY_SECONDS if self._zygote.proven else START_SECONDS
+
+    def came(self) -> None:
+        """Its zygote works."""
+        self._zygote.proven = True
 
     def _kill(self) -> bool:
         if self._ended:

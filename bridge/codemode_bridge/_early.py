@@ -122,6 +122,8 @@ class ZygoteProcess:
         self.forks = 0
         self.children = 0
         """Children that were asked for and not buried or reaped yet."""
+        self.proven = False
+        """A child of it was ready."""
         self.retired = False
         self._ended = False
         self._words = ""

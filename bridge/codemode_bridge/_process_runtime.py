@@ -153,15 +153,24 @@ class ProcessRuntime:
         with self._lock:
             self._running += 1
         try:
-            child = await self._sealed_child()
-            session = Session(
-                child, request, started=started, unrestricted=unrestricted, closing=self._closing,
-                meanwhile=self._pool.refill,
-            )  # fmt: skip
-            return await session.drive()
+            session = await self._session(request, started, unrestricted)
+            result = await session.drive()
+            if session.lost:
+                result = await (await self._session(request, started, unrestricted)).drive()
+            return result
         finally:
             with self._lock:
                 self._running -= 1
+
+    async def _session(self, request: CodeRunRequest, started: float, unrestricted: bool) -> Session:
+        return Session(
+            await self._sealed_child(),
+            request,
+            started=started,
+            closing=self._closing,
+            meanwhile=self._pool.refill,
+            unrestricted=unrestricted,
+        )
 
     async def _sealed_child(self) -> Child:
         child = await self._pool.take()

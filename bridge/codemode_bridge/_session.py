@@ -11,6 +11,8 @@ The first outcome wins: later frames, answers and signals change nothing.
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -85,6 +87,9 @@ class Session:
         self._last_words_until: float | None = None
         self._compute_before = 0.0
         self._usage = Usage()
+        self.lost = False
+        """Somebody killed the child before it sent a word, as when its zygote died: nothing was done, so it may be
+        tried again."""
 
     # -- the spine ----------------------------------------------------------------------------------------------
 
@@ -98,9 +103,9 @@ class Session:
                 self._send(self._run_frame())
                 child.wire.run_sent()
                 self._meanwhile()
-                for signal in (request.cancel, self._closing):
-                    if signal is not None:
-                        self._tasks.start_soon(self._watch, signal)
+                for stop in (request.cancel, self._closing):
+                    if stop is not None:
+                        self._tasks.start_soon(self._watch, stop)
                 while self._outcome is None:
                     self._scope = anyio.CancelScope(deadline=anyio.current_time() + self._next_check())
                     with self._scope:
@@ -311,8 +316,8 @@ class Session:
         elif self._wall_left() <= 0:
             self._outcome = undone("wall", self._limits.wall_seconds)
 
-    async def _watch(self, signal: CancelSignal) -> None:
-        reason = await signal.wait()
+    async def _watch(self, stop: CancelSignal) -> None:
+        reason = await stop.wait()
         if self._outcome is None:
             self._outcome = RunError("abort", reason or "cancelled")
             self._scope.cancel()
@@ -338,6 +343,8 @@ class Session:
             calls=usage.calls,
         )
         self._outcome = died(self._decoder.fault(), end, self._limits)
+        killed = end.status is None or (os.WIFSIGNALED(end.status) and os.WTERMSIG(end.status) == signal.SIGKILL)
+        self.lost = killed and self._child.wire.frames == 1 and self._decoder.fault() is None
 
     def _result(self) -> CodeRunResult:
         outcome = self._outcome

@@ -14,7 +14,7 @@ import threading
 import anyio
 import anyio.to_thread
 
-from codemode_bridge._children import UNKNOWN_EXIT, Exit, bridge_pair
+from codemode_bridge._children import START_SECONDS, UNKNOWN_EXIT, Exit, bridge_pair
 from codemode_bridge._early import ZygoteGone, launch
 from codemode_bridge._wire import HostWire
 
@@ -47,6 +47,13 @@ class SpawnedChild:
         self.wire = HostWire()
         self.pid = 0
         self.sealed = False
+
+    def patience(self) -> float:
+        """Its interpreter has to start."""
+        return START_SECONDS
+
+    def came(self) -> None:
+        """Nothing is learned from that: the next one starts anew."""
 
     def _kill(self) -> bool:
         with self._lock:

@@ -108,19 +108,20 @@ class WireMisuse(RuntimeError):
 class HostWire:
     """One child's protocol state."""
 
-    __slots__ = ("_frames", "_last_id", "_open", "dropped", "state")
+    __slots__ = ("_last_id", "_open", "dropped", "frames", "state")
 
     def __init__(self) -> None:
         self.state: State = "starting"
         self.dropped = 0
-        self._frames = 0
+        self.frames = 0
+        """Bodies that came, `ready` included."""
         self._last_id = 0
         self._open: set[int] = set()
 
     def receive(self, body: object) -> Event | None:
         """Take one decoded body."""
-        self._frames += 1
-        if self._frames > MOST_FRAMES:
+        self.frames += 1
+        if self.frames > MOST_FRAMES:
             return Flood(f"the child sent more than {MOST_FRAMES} frames")
         event: Event | None = None
         if isinstance(body, dict):

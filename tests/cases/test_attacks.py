@@ -21,8 +21,15 @@ ATTACKS = read_rows("attacks.jsonl")
 
 LIMITS = Limits(compute_seconds=0.5, wall_seconds=8.0, memory_bytes=256 * 2**20, output_bytes=1_000_000, max_calls=500)
 
-# These only wait: the wall clock is what ends them.
-WAITING = {"110_swallow_cancel", "111_bare_except_cancel", "116_sleep_forever", "172_sleep_nan"}
+SPECIAL = {
+    # These only wait: the wall clock is what ends them.
+    "110_swallow_cancel": replace(LIMITS, wall_seconds=0.8),
+    "111_bare_except_cancel": replace(LIMITS, wall_seconds=0.8),
+    "116_sleep_forever": replace(LIMITS, wall_seconds=0.8),
+    "172_sleep_nan": replace(LIMITS, wall_seconds=0.8),
+    # A hundred thousand calls are made, and none awaited: no limit is what ends it.
+    "145_never_awaited": replace(LIMITS, compute_seconds=5.0),
+}
 
 FAILED = {"syntax", "exception"}
 ENDED = {"timeout", "worker-exit", "exception", "output-limit"}
@@ -133,9 +140,10 @@ def outcome_of(result: RunResult) -> str:
 def test_an_attack_gets_nothing(row: dict[str, Any]) -> None:
     program = program_of(row)
     world = lab(program)
-    result = world.run(limits=replace(LIMITS, wall_seconds=0.8) if row["id"] in WAITING else LIMITS)
+    result = world.run(limits=SPECIAL.get(row["id"], LIMITS))
     outcome = outcome_of(result)
-    gained = json.dumps(result.value) + json.dumps(result.logs)
+    value = "a number" if isinstance(result.value, int) else json.dumps(result.value)
+    gained = value + json.dumps(result.logs)
     assert "PWNED" not in gained, gained[:500]
     for leak in ("root:x", "<class", "<module", "built-in", "site-packages"):
         assert leak not in gained
@@ -150,7 +158,7 @@ def test_an_attack_gets_nothing(row: dict[str, Any]) -> None:
     else:
         assert outcome in kinds, result.text[:800]
     # The clock covered all of it.
-    assert result.usage is None or result.usage.compute_seconds < 0.8
+    assert result.usage is None or result.usage.compute_seconds < SPECIAL.get(row["id"], LIMITS).compute_seconds + 0.3
     # Nothing is left of it.
     after = world.run("return await tools.echo(value='alive')")
     assert after.value == "alive"
