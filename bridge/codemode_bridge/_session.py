@@ -126,7 +126,11 @@ class Session:
         request, limits = self._request, self._limits
         options: dict[str, object] = {
             "check_only": request.check_only,
-            "limits": {"memory_bytes": limits.memory_bytes, "compute_seconds": limits.compute_seconds},
+            "limits": {
+                "memory_bytes": limits.memory_bytes,
+                "compute_seconds": limits.compute_seconds,
+                "output_bytes": limits.output_bytes,
+            },
         }
         if self._unrestricted:
             options["unrestricted"] = True
