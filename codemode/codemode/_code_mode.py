@@ -22,6 +22,7 @@ from typing import Any, Literal
 import anyio
 
 from codemode._instructions import instructions
+from codemode._program_run import Check
 from codemode._result import RunResult
 from codemode._run_code import RUN_APPROVER, RUN_SLOT, RunCode, RunSlot
 from codemode_bridge import CodeRuntime, ErrorKind, Limits, ProcessRuntime, RunError, Usage
@@ -70,6 +71,7 @@ class CodeMode:
         events: EventLog | None = None,
         approver: Approver | None = None,
         runtime: CodeRuntime | None = None,
+        check: Check = "off",
     ) -> None:
         """Prepare code mode; nothing is started before it is entered.
 
@@ -81,9 +83,13 @@ class CodeMode:
             events: the log of this code mode; the registry's when None.
             approver: who is asked; the registry's when None.
             runtime: where programs run; a sealed child process each when None.
+            check: `note` checks each program against the stubs first and tells the findings; `error` does not run one
+                that has any. Needs the extra `[check]`.
         """
         if mode not in ("native", "code", "both"):
             raise ValueError(f'mode must be "native", "code" or "both", not {mode!r}')
+        if check not in ("off", "note", "error"):
+            raise ValueError(f'check must be "off", "note" or "error", not {check!r}')
         self.registry = registry
         self.scope = scope
         self.mode: Mode = mode
@@ -92,7 +98,7 @@ class CodeMode:
         self._owns_runtime = runtime is None
         self._events = events
         self._approver = approver
-        self._run_code = RunCode(registry, self.runtime, self.limits, events, approver)
+        self._run_code = RunCode(registry, self.runtime, self.limits, events, approver, check)
         self._state: Literal["new", "open", "closed"] = "new"
         self._closing = CancelSignal()
         self._registration: Registration | None = None

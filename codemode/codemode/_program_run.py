@@ -15,6 +15,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 import anyio
 import anyio.lowlevel
@@ -23,9 +24,15 @@ from codemode._spelling import visible_tools
 from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, PauseClock, RunError, Usage
 from codemode_bridge._contract import ErrorKind
 from codemode_bridge._dispatcher import CallRecord, Dispatcher
-from codemode_registry import Approver, EventLog, JsonValue, Registry, RuntimeUnavailableError, ToolCall
+from codemode_registry import Approver, CodeModeError, EventLog, JsonValue, Registry, RuntimeUnavailableError, ToolCall
 
-__all__ = ["ProgramRun", "RunOutcome"]
+__all__ = ["Check", "ProgramRun", "RunOutcome"]
+
+Check = Literal["off", "note", "error"]
+"""What a finding of the type checker does: nothing is checked; it is a note; the program does not run."""
+
+_MAX_FINDINGS = 10
+_MAX_NOTES = 20
 
 _GRACE = 2.0
 """Seconds beyond the registry's `drain_seconds` that a cancelled runtime may take to end; ours takes milliseconds."""
@@ -55,6 +62,7 @@ class ProgramRun:
         limits: Limits,
         events: EventLog | None,
         approver: Approver | None,
+        check: Check,
     ) -> None:
         """Prepare a run.
 
@@ -67,6 +75,7 @@ class ProgramRun:
             limits: of this run.
             events: where its events go; None: nowhere.
             approver: who is asked about its calls; None: the registry's.
+            check: whether the program is checked against the stubs first, and what findings do.
         """
         self._runtime = runtime
         self._call = call
@@ -76,7 +85,9 @@ class ProgramRun:
         self._events = events
         self._grace = registry.drain_seconds + _GRACE
         self._run_id = uuid.uuid4().hex
-        self._tools = visible_tools(registry.tools(call.scope))
+        self._check: Check = check
+        self._visible = registry.tools(call.scope)
+        self._tools = visible_tools(self._visible)
         self._pause = PauseClock()
         self._dispatcher = Dispatcher(
             registry,
@@ -155,6 +166,10 @@ class ProgramRun:
             )
         if dispatcher.cancel.cancelled:
             return _failed("abort", dispatcher.cancel.reason or "cancelled")
+        findings = await self._findings() if self._check != "off" else []
+        if findings and self._check == "error":
+            message = "\n".join(["the program does not fit the tools; nothing was run", *findings[:_MAX_FINDINGS]])
+            return _failed("syntax", message)
         request = CodeRunRequest(
             program=self._code,
             bindings=dispatcher.bindings,
@@ -176,9 +191,23 @@ class ProgramRun:
         if reason is not None:
             # The calls of a cancelled run fail at the same moment; what the program made of that does not count.
             run = CodeRunResult(error=RunError("abort", reason), logs=run.logs, notes=run.notes, usage=run.usage)
+        if findings:
+            run = replace(run, notes=(*findings[:_MAX_FINDINGS], *run.notes)[:_MAX_NOTES])
         if dispatcher.broken is not None:
             return replace(run, value=None, has_value=False, error=RunError("abort", dispatcher.broken))
         return run
+
+    async def _findings(self) -> list[str]:
+        """What the type checker finds in the program, a line each; what the dialect refuses, the run itself says."""
+        from codemode._check import check_in  # loads the checker, which most hosts never need
+
+        try:
+            found = await check_in(self._runtime, self._code, self._visible)
+        except CodeModeError as unavailable:
+            return [f"the program was not checked: {unavailable}"] if self._check == "note" else [str(unavailable)]
+        return [
+            f"line {finding.line}: {finding.message}" for finding in found if finding.code not in ("syntax", "refused")
+        ]
 
     async def _append(self, kind: str, data: dict[str, JsonValue]) -> CodeRunResult | None:
         """Append an event; where that fails, the outcome that the run has because of it."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 
 from codemode._instructions import CODE_PARAMETERS, OUTPUT_SCHEMA, tool_description
-from codemode._program_run import ProgramRun, RunOutcome
+from codemode._program_run import Check, ProgramRun, RunOutcome
 from codemode._text import failure_text, success_text
 from codemode_bridge import CodeRuntime, Limits
 from codemode_registry import (
@@ -85,6 +85,7 @@ class RunCode:
         limits: Limits,
         events: EventLog | None,
         approver: Approver | None,
+        check: Check = "off",
     ) -> None:
         """Make the tool.
 
@@ -94,12 +95,14 @@ class RunCode:
             limits: of a run that brings none of its own.
             events: a log of its own; None: the registry's.
             approver: an approver of its own; None: the registry's.
+            check: whether programs are checked against the stubs before they run.
         """
         self._registry = registry
         self._runtime = runtime
         self._limits = limits
         self._events = events
         self._approver = approver
+        self._check: Check = check
         self._texts: OrderedDict[int, tuple[object, Mapping[str, JsonValue], str]] = OrderedDict()
         self.tool = _RunCodeTool(
             RUN_CODE,
@@ -126,6 +129,7 @@ class RunCode:
             limits=limits,
             events=self._events if self._events is not None else self._registry.events,
             approver=RUN_APPROVER.get() or self._approver,
+            check=self._check,
         )
         try:
             await program.execute()

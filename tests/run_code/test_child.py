@@ -474,3 +474,27 @@ class TestSync:
         assert result.ok
         assert own.of("code/run-start")[0]["call_id"] == "mine"
         assert log.events == []
+
+
+class TestCheck:
+    PROGRAM = "print('ran')\nx = await tools.add(a='one')\nreturn x"
+
+    @pytest.fixture(autouse=True)
+    def _needs_the_checker(self) -> None:
+        pytest.importorskip("ty")
+
+    async def run(self, children: ProcessRuntime, registry: Registry, check: Any, program: str) -> RunResult:
+        async with CodeMode(registry, runtime=children, check=check) as code_mode:
+            return await code_mode.run(program)
+
+    async def test_findings_are_notes(self, children: ProcessRuntime, registry: Registry) -> None:
+        result = await self.run(children, registry, "note", self.PROGRAM)
+        assert result.logs == ["ran"]
+        assert any(note.startswith("line 2:") for note in result.notes)
+        assert "line 2:" in result.text
+
+    async def test_findings_stop_a_program_before_it_runs(self, children: ProcessRuntime, registry: Registry) -> None:
+        result = await self.run(children, registry, "error", self.PROGRAM)
+        assert (kind(result), result.logs, result.calls) == ("syntax", [], [])
+        assert "line 2:" in result.text
+        assert (await self.run(children, registry, "error", "return await tools.add(a=1, b=2)")).value == 3
