@@ -119,9 +119,9 @@ def test_names_with_a_stand_in_are_never_loaded_natively() -> None:
 
 
 def test_every_name_of_the_interpreters_insides_goes_through_the_guard() -> None:
-    secret = "gi_frame cr_frame f_globals tb_frame func mapping gen kwds _loop _run_once __dict__ obj mro".split()
+    secret = ["gi_frame", "cr_frame", "f_globals", "tb_frame", "func", "mapping", "gen", "kwds", "_loop", "_run_once", "__dict__", "obj", "mro"]
     assert [name for name in [*FRAME_NAMES, *secret] if is_direct(name)] == []
-    known = "run_in_executor _selector _scheduled get_coro with_traceback register scanner system popen".split()
+    known = ["run_in_executor", "_selector", "_scheduled", "get_coro", "with_traceback", "register", "scanner", "system", "popen"]
     assert [name for name in known if name not in host_attributes() or is_direct(name)] == []
 
 

@@ -5,6 +5,10 @@ code on each level) or overflow the C stack (deep nesting).  All walks here are 
 themselves.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast

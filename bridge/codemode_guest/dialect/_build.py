@@ -4,6 +4,10 @@ Generated nodes are made without a location; `fill_locations` hands each the pla
 an error inside generated code points at the program's own construct.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast

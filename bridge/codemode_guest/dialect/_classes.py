@@ -5,6 +5,10 @@ enums, named tuples, typed dicts, protocols.  Bases are told apart by identity. 
 what the facades made for the purpose can be inherited from: a subclass of `str` or `dict` could lie to host code.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import builtins

@@ -5,6 +5,10 @@ ids) to `__deepcopy__`.  Here plain data is copied by its type, instances of the
 attribute, immutable values stay as they are, and everything else is refused.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import collections
@@ -23,7 +27,7 @@ from . import _dataclasses
 from ._enums import is_enum_class
 from ._facade import FACADES
 from ._namedtuples import named_tuple_fields
-from ._user_types import USER_METACLASSES, instance_dict, is_class, mro
+from ._user_types import USER_METACLASSES, exact_type, instance_dict, is_class, mro
 
 _ATOMS: Final = frozenset(
     [
@@ -47,13 +51,13 @@ def _uncopyable(value: Any) -> TypeError:
 
 
 def _is_atom(value: Any) -> bool:
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     return kind in _ATOMS or is_class(value) or is_enum_class(kind)
 
 
 def copy_value(value: Any, /) -> Any:
     """`copy.copy`."""
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if _is_atom(value) or kind is tuple or kind is frozenset:
         return value
     if kind in _SHALLOW:
@@ -76,7 +80,7 @@ def _deep(value: Any, memo: dict[int, Any]) -> Any:
     known = memo.get(id(value), memo)
     if known is not memo:
         return known
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if kind in _SHALLOW or named_tuple_fields(kind) is not None:
         return _container(value, kind, memo)
     if type(kind) in USER_METACLASSES or issubclass(kind, BaseException):
@@ -109,7 +113,8 @@ def _container(value: Any, kind: type, memo: dict[int, Any]) -> Any:
         same = all(new is old for new, old in zip(items, value, strict=True))
         made = memo[id(value)] = value if same else tuple.__new__(kind, items)
     else:
-        made = memo[id(value)] = kind(_deep(item, memo) for item in value)
+        make: Callable[..., Any] = kind
+        made = memo[id(value)] = make(_deep(item, memo) for item in value)
     return made
 
 
@@ -123,7 +128,7 @@ def _slots(kind: type) -> list[str]:
 
 def _instance(value: Any, convert: Callable[[Any], Any], memo: dict[int, Any] | None = None) -> Any:
     """Copy an instance of a class of the program, or an exception, past its constructor."""
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if issubclass(kind, BaseException):
         made = kind.__new__(kind, *value.args)
         made.args = value.args

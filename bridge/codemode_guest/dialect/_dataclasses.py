@@ -6,6 +6,10 @@ instance is as fast as in CPython; the other methods are closures over `operator
 Source: CPython `Lib/dataclasses.py` for the rules (which method is added when, the hash table, order of fields).
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -23,7 +27,7 @@ from ._build import fill_locations
 from ._names import is_dunder
 from ._tables import register_type
 from ._typing import TypeStandIn
-from ._user_types import UserType, is_user_class, is_user_instance, mro
+from ._user_types import UserType, exact_type, is_user_class, is_user_instance, mro
 
 
 class _Missing:
@@ -170,7 +174,7 @@ def _collect(cls: Any, options: _Options) -> dict[str, Field]:
                 raise TypeError("cannot inherit frozen dataclass from a non-frozen one")
     if has_bases and any_frozen and not options.frozen:
         raise TypeError("cannot inherit non-frozen dataclass from a frozen one")
-    annotations: dict[str, Any] = cls.__dict__.get("__annotations__", {})
+    annotations: dict[str, Any] = vars(cls).get("__annotations__", {})
     only_keywords = options.kw_only
     for name, annotation in annotations.items():
         text = annotation if type(annotation) is str else ""
@@ -460,7 +464,7 @@ def astuple(value: Any, *, tuple_factory: Callable[[Any], Any] = tuple) -> Any:
 def _inner(value: Any, build: Callable[[list[tuple[str, Any]]], Any], as_pairs: bool) -> Any:
     from ._copying import deep_copy
 
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if _is_instance(value):
         return build([(each.name, _inner(getattr(value, each.name), build, as_pairs)) for each in _real_fields(value)])
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -470,7 +474,7 @@ def _inner(value: Any, build: Callable[[list[tuple[str, Any]]], Any], as_pairs: 
     if issubclass(kind, dict):
         pairs = [(_inner(key, build, as_pairs), _inner(item, build, as_pairs)) for key, item in value.items()]
         if hasattr(kind, "default_factory"):
-            made = kind(value.default_factory)  # type: ignore[arg-type]
+            made = kind(value.default_factory)
             made.update(pairs)
             return made
         return kind(pairs)

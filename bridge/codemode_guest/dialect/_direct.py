@@ -13,6 +13,10 @@ common names that no host object which takes new attributes has or mentions: not
 A test crawls what programs can reach and proves both for the running version.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import functools
@@ -83,7 +87,7 @@ _COMMON: Final = words(
 )
 """Names that programs load all the time."""
 
-_HIDDEN: Final[tuple[type, ...]] = (
+_HIDDEN: Final[tuple[Any, ...]] = (
     types.FunctionType,
     types.BuiltinFunctionType,
     types.MethodType,

@@ -4,12 +4,16 @@
 the functional form, special names through it, bases other than plain data.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import enum
 from typing import Any, Final
 
-from ._user_types import USER_METACLASSES, UserType
+from ._user_types import USER_METACLASSES, UserType, exact_type
 
 _MIXINS: Final = (object, str, int, float, bytes)
 
@@ -97,7 +101,7 @@ def _check_bases(name: str, bases: tuple[Any, ...]) -> None:
 
 def enum_value(value: object) -> tuple[bool, Any]:
     """Whether a value is a member of a program's enum, and the value that it stands for."""
-    if type(type(value)) is not UserEnumType:
+    if exact_type(type(value)) is not UserEnumType:
         return False, None
     return True, value._value_  # type: ignore[attr-defined]
 
@@ -107,9 +111,11 @@ def is_enum_class(value: object) -> bool:
     return type(value) is UserEnumType
 
 
+_unique: Final[Any] = getattr(enum, "unique")  # noqa: B009
+
+
 def unique(enumeration: Any) -> Any:
     """`enum.unique`, for enums of the program."""
     if type(enumeration) is not UserEnumType:
         raise TypeError("unique() needs an enum")
-    checked: Any = enum.unique(enumeration)
-    return checked
+    return _unique(enumeration)

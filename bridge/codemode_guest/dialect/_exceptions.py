@@ -5,6 +5,10 @@ own tasks: honest code writes `except:` for errors, and a run that is cancelled 
 names `asyncio.CancelledError` gets it.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import asyncio

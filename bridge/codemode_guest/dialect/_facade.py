@@ -5,6 +5,10 @@ names are slots, so that a load is as fast as that of a module attribute.  Facad
 sys, logging, ...) are made when a program first imports them; all others are made once and shared.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping

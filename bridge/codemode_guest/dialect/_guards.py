@@ -18,7 +18,7 @@ from ._magic import read_magic, super_attribute
 from ._names import ENUM_READABLE, FRAME_NAMES, is_dunder, is_reserved
 from ._policy import CLASS_NAMES, COROUTINE, EXCEPTION_POLICY, FUNCTION, POLICY
 from ._tables import GETTERS, OVERRIDES, TABLE, denied
-from ._user_types import USER_METACLASSES, is_program_function, is_user_class, mro
+from ._user_types import USER_METACLASSES, exact_type, is_program_function, is_user_class, mro
 
 _MISSING: Final = object()
 
@@ -38,7 +38,7 @@ def guarded_getattr(
 
 
 def _resolve(value: Any, name: str) -> Any:
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if name in FRAME_NAMES:
         raise denied(value, name)
     if is_dunder(name):
@@ -172,9 +172,9 @@ def allow_type(
     if getattr is not None:
         GETTERS[cls] = getattr
         # Loads of names that no host object has are native: they reach the same function through the class.
-        cls.__getattr__ = getattr  # type: ignore[attr-defined]
+        setattr(cls, "__getattr__", getattr)  # noqa: B010
     if getitem is not None:
-        cls.__getitem__ = getitem  # type: ignore[attr-defined]
+        setattr(cls, "__getitem__", getitem)  # noqa: B010
 
 
 def _task_creator(group: asyncio.TaskGroup) -> Callable[..., Any]:
@@ -189,13 +189,6 @@ def _callback_adder(future: asyncio.Future[Any]) -> Callable[..., None]:
         future.add_done_callback(fn)
 
     return add_done_callback
-
-
-def _generator_throw(generator: Any) -> Callable[..., Any]:
-    def throw(kind: Any, value: Any = None, /) -> Any:
-        return generator.throw(kind if value is None else value)
-
-    return throw
 
 
 def _fill() -> None:

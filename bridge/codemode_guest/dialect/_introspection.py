@@ -1,5 +1,9 @@
 """What the result encoder may know of a program's objects, without calling any code of the program."""
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from ._dataclasses import fields_of

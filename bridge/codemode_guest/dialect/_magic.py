@@ -4,6 +4,10 @@ A program may read what tells it about its own objects, and call an operator by 
 more than the operator.  It gets no way to a function's globals, to a frame, or from a class to its subclasses.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import types
@@ -13,7 +17,15 @@ from ._names import CLASS_MAGIC, DATA_MAGIC, OBJECT_MAGIC, is_dunder
 from ._policy import COROUTINE, EXCEPTION_POLICY, FUNCTION, GENERATOR, LRU_CACHE, POLICY
 from ._tables import TABLE, denied
 from ._types_seen import OpaqueType, opaque_name, type_of
-from ._user_types import USER_METACLASSES, instance_dict, is_class, is_program_function, is_user_instance, mro
+from ._user_types import (
+    USER_METACLASSES,
+    exact_type,
+    instance_dict,
+    is_class,
+    is_program_function,
+    is_user_instance,
+    mro,
+)
 
 _NAMED: Final = frozenset(
     [
@@ -52,7 +64,7 @@ _EXCEPTION_MAGIC: Final = frozenset(["__init__", "__str__", "__repr__"])
 
 def read_magic(value: Any, name: str) -> Any:
     """Load a special attribute, or raise AttributeError."""
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if kind is super:
         return super_attribute(value, name)
     if name in CLASS_MAGIC:
@@ -145,7 +157,7 @@ _READERS: Final = {
 
 def _operator(value: Any, name: str) -> Any:
     """A special method by name: on the program's own classes and objects, and on plain data."""
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if is_class(value):
         for cls in mro(value):
             if name in cls.__dict__:

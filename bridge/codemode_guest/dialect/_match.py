@@ -145,8 +145,8 @@ class PatternCompiler:
 
     def _class(self, pattern: ast.MatchClass, subject: ast.expr) -> list[ast.expr]:
         if self._is_plain_type(pattern):
-            test = hook("<isinstance>", subject, pattern.cls)
-            return [test, *(each for part in pattern.patterns for each in self._tests(part, subject))]
+            plain = hook("<isinstance>", subject, pattern.cls)
+            return [plain, *(each for part in pattern.patterns for each in self._tests(part, subject))]
         for name in pattern.kwd_attrs:
             if is_dunder(name) or name in FRAME_NAMES:
                 self._transformer.refuse(pattern, messages.pattern_attribute(name))

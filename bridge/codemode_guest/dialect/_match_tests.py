@@ -6,6 +6,10 @@ Each returns None for "does not match", else the parts that the sub-patterns loo
 Source: the language reference, "The match statement"; CPython `Python/ceval.c` (MATCH_CLASS, MATCH_KEYS).
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import collections.abc
@@ -14,7 +18,7 @@ from typing import Any, Final
 
 from ._guards import guarded_getattr
 from ._names import is_dunder
-from ._user_types import is_class
+from ._user_types import exact_type, is_class
 
 _MISSING: Final = object()
 _SAYS_CLASS: Final = sys.version_info >= (3, 12)
@@ -26,14 +30,14 @@ _SELF_MATCHING: Final = (bool, bytearray, bytes, dict, float, frozenset, int, li
 
 def match_sequence(subject: Any, size: int, star: int | None, star_unused: bool) -> list[Any] | None:
     """The items that the sub-patterns get; the starred part is a list."""
-    kind: type[Any] = type(subject)
+    kind = exact_type(subject)
     if kind in _NO_SEQUENCES:
         return None
     if star is None and (kind is list or kind is tuple):
-        return subject[:] if len(subject) == size else None  # type: ignore[no-any-return]
-    if kind is not list and kind is not tuple:
-        if issubclass(kind, (str, bytes, bytearray)) or not isinstance(subject, collections.abc.Sequence):
-            return None
+        return list(subject) if len(subject) == size else None
+    plain = kind is list or kind is tuple
+    if not plain and (issubclass(kind, (str, bytes, bytearray)) or not isinstance(subject, collections.abc.Sequence)):
+        return None
     length = len(subject)
     if star is None:
         if length != size:

@@ -13,7 +13,7 @@ GLOBAL_NAMES: Final = frozenset(["tools", "codemode"])
 """Modules that only stand for what a program has anyway."""
 
 UNLISTED: Final = GLOBAL_NAMES | {"os", "os.path"}
-"""Modules that lists do not mention: `os` is granted only to programs that do nothing with it (`_surroundings_rule`)."""
+"""Modules that lists do not mention: `os` is granted only where it is harmless (`_surroundings_rule`)."""
 
 _MODULE_HINTS: Final = {
     "os": "there are no files and no environment: only os.environ.get, os.getenv and pure os.path functions work",

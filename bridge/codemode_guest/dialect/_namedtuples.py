@@ -4,18 +4,24 @@ The library evaluates a lambda with the field names in it, so names are checked 
 the normalisation that the parser would make; `module=` cannot be set.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import collections
 import keyword
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ._names import is_dunder, words
 from ._tables import register_type
 from ._types_seen import expose_class
 from ._user_types import mro
+
+_make: Final[Callable[..., Any]] = collections.namedtuple
 
 NAMED_TUPLES: Final[dict[type, tuple[str, ...]]] = {}
 """Named tuple classes that programs made -> their fields."""
@@ -47,16 +53,14 @@ def is_named_tuple(bases: tuple[Any, ...]) -> bool:
     return any(base is NAMED_TUPLE for base in bases)
 
 
-def named_tuple(
-    typename: Any, field_names: Any, *, rename: bool = False, defaults: Iterable[Any] | None = None
-) -> type[tuple[Any, ...]]:
+def named_tuple(typename: Any, field_names: Any, *, rename: bool = False, defaults: Iterable[Any] | None = None) -> Any:
     """The program's `collections.namedtuple`."""
     if not isinstance(typename, str):
         typename = str(typename)
     if isinstance(field_names, str):
         field_names = field_names.replace(",", " ").split()
     names = [_plain(name if type(name) is str else str(name)) for name in field_names]
-    made = collections.namedtuple(_plain(typename), names, rename=bool(rename), defaults=defaults, module="__main__")  # type: ignore[misc]
+    made: Any = _make(_plain(typename), names, rename=bool(rename), defaults=defaults, module="__main__")
     _register(made, ())
     return made
 
@@ -89,7 +93,7 @@ def make_named_tuple(name: str, namespace: dict[str, Any], annotations: dict[str
             defaults.append(namespace[field])
         elif defaults:
             raise TypeError(f"non-default namedtuple field {field} cannot follow default field")
-    made = collections.namedtuple(_plain(name), fields, defaults=defaults, module="__main__")  # type: ignore[misc]
+    made: Any = _make(_plain(name), fields, defaults=defaults, module="__main__")
     own: list[str] = []
     for key, value in namespace.items():
         if key in ("__init__", "__slots__"):

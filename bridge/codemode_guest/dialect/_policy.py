@@ -9,11 +9,14 @@ Classes: a program that has the class itself (`str`, `datetime`) may read from i
 and the names of `CLASS_NAMES`.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import asyncio
 import collections
-import collections.abc
 import contextlib
 import csv
 import datetime
@@ -181,7 +184,7 @@ POLICY: Final[dict[type, frozenset[str]]] = {
     functools.cached_property: frozenset(),
     LRU_CACHE: words("cache_clear cache_info cache_parameters"),
     functools.partial: frozenset(),
-    functools._CacheInfo: words("hits misses maxsize currsize") | _NAMED_TUPLE,  # type: ignore[attr-defined]
+    functools._CacheInfo: words("hits misses maxsize currsize") | _NAMED_TUPLE,
     operator.itemgetter: frozenset(),
     itertools.chain: words("from_iterable"),
     io.StringIO: _STREAM | words("errors newlines line_buffering"),

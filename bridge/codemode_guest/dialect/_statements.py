@@ -95,9 +95,10 @@ class Transformer(ExpressionTransformer):
         """A `return` of the program says whether there is a value; one of a function is left alone."""
         if node.value is not None:
             last = _is_last_hook(node.value)
-            node.value = self.visit(node.value)
+            value: ast.expr = self.visit(node.value)
+            node.value = value
             if self.scopes.function.kind == "program" and not last:
-                node.value = at(ast.Tuple([ast.Constant(True), node.value], ast.Load()), node)
+                node.value = at(ast.Tuple([ast.Constant(True), value], ast.Load()), node)
         return node
 
     # ---- names of other scopes

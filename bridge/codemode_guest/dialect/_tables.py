@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ._types_seen import OpaqueType, opaque_name
+from ._user_types import exact_type
 
 TABLE: Final[dict[type, Any]] = {}
 """Exact type -> the attributes that may be loaded natively from its instances."""
@@ -31,7 +32,7 @@ def type_name(value: object) -> str:
 
 def denied(value: Any, name: str) -> AttributeError:
     """The error of a load that is refused or that finds nothing; it reads as CPython's own."""
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if issubclass(kind, type):
         text = f"type object '{value.__name__}' has no attribute '{name}'"
     else:

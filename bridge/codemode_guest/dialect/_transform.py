@@ -44,7 +44,7 @@ from ._scope import Scope, ScopeStack
 _LEAVES: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 
 
-class ExpressionTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
+class ExpressionTransformer(RestrictingNodeTransformer):
     """Expressions and functions; statements are in `_statements`."""
 
     def __init__(self, facts: Analysis, modules: Mapping[str, frozenset[str]], lines: tuple[str, ...]) -> None:

@@ -4,12 +4,16 @@ A stand-in knows its name, compares by identity and works in `isinstance`; it ca
 code object or task can be made from one.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
 from ._policy import EXPOSED_CLASSES
-from ._user_types import USER_METACLASSES
+from ._user_types import USER_METACLASSES, exact_type
 
 
 class OpaqueType:
@@ -96,7 +100,7 @@ TYPE: Final[Any] = _TypeMeta("type", (), {"__slots__": (), "__module__": "builti
 
 def type_of(value: object) -> Any:
     """What `type(value)` is for a program."""
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if type(kind) in USER_METACLASSES or kind in SEEN_CLASSES or issubclass(kind, BaseException):
         return kind
     if issubclass(kind, type):

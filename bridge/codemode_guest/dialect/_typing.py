@@ -4,6 +4,10 @@ Annotations are never evaluated, but programs mention these names at run time as
 class, `cast`, `isinstance(x, Mapping)`).  A stand-in answers every such use and leads nowhere.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,6 +33,10 @@ class TypeStandIn:
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a type cannot be changed")
+
+    def is_named(self, label: str) -> bool:
+        """Whether this stands for the typing name."""
+        return self._label == label
 
     def __getitem__(self, arguments: Any) -> TypeStandIn:
         given = arguments if type(arguments) is tuple else (arguments,)
@@ -119,7 +127,7 @@ def _protocol_members(cls: type) -> set[str]:
     for each in mro(cls):
         if type(each) is ProtocolType and each.__dict__.get("_is_protocol_"):
             found.update(name for name in each.__dict__ if name not in _NOT_MEMBERS)
-            found.update(each.__dict__.get("__annotations__", {}))
+            found.update(vars(each).get("__annotations__", {}))
     return found
 
 
@@ -132,7 +140,7 @@ def runtime_checkable(cls: Any) -> Any:
 
 
 def _is(bases: tuple[Any, ...], label: str) -> bool:
-    return any(type(base) is TypeStandIn and base._label == label for base in bases)
+    return any(type(base) is TypeStandIn and base.is_named(label) for base in bases)
 
 
 def is_generic(bases: tuple[Any, ...]) -> bool:
@@ -174,6 +182,10 @@ class TypedDictType:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a typed dict cannot be changed")
 
+    def inherited(self) -> dict[str, str]:
+        """The keys that a typed dict under this one starts with."""
+        return dict(self._keys)
+
     def __call__(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
         return dict(*arguments, **keywords)
 
@@ -206,7 +218,7 @@ def make_typed_dict(name: str, bases: tuple[Any, ...], annotations: dict[str, st
     keys: dict[str, str] = {}
     for base in bases:
         if type(base) is TypedDictType:
-            keys.update(base._keys)
+            keys.update(base.inherited())
     return TypedDictType(name, keys | annotations)
 
 

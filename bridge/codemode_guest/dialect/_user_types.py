@@ -6,9 +6,13 @@ No instance, name or attribute of a program takes part in the decision, so nothi
 from __future__ import annotations
 
 import types
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 from ._names import PROGRAM_FILENAME
+
+exact_type: Final[Callable[[object], type[Any]]] = type
+"""`type` of one argument, typed so that what comes out can be looked into."""
 
 
 class UserType(type):
@@ -51,4 +55,4 @@ def instance_dict(value: object) -> dict[str, Any] | None:
         found = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
-    return found if type(found) is dict else None
+    return cast("dict[str, Any]", found) if type(found) is dict else None

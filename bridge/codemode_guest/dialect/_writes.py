@@ -12,6 +12,7 @@ from ._policy import EXCEPTION_POLICY, WRITABLE
 from ._tables import GETTERS, TABLE, type_name
 from ._user_types import (
     USER_METACLASSES,
+    exact_type,
     instance_dict,
     is_program_function,
     is_user_class,
@@ -42,7 +43,7 @@ def write_guard(
 
 
 def _checked(value: Any, name: str) -> Any:
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if is_dunder(name) or name in FRAME_NAMES:
         raise AttributeError(f"cannot assign to attribute '{name}' of '{type_name(value)}' object")
     if type(kind) in USER_METACLASSES:
@@ -97,7 +98,7 @@ def program_dir(value: Any = _MISSING, /) -> list[str]:
     """The program's `dir`: the names that a load would give."""
     if value is _MISSING:
         return []
-    kind: type[Any] = type(value)
+    kind = exact_type(value)
     if kind in FACADES:
         return sorted(TABLE[kind])
     if is_user_instance(value) or is_user_class(value):

@@ -172,7 +172,8 @@ def preload() -> None:
     mutable_names()
 
 
-_ENCODINGS: Final = """ascii utf_8 utf_8_sig utf_7 utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be latin_1 iso8859_2
+_ENCODINGS: Final = """
+ascii utf_8 utf_8_sig utf_7 utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be latin_1 iso8859_2
 iso8859_5 iso8859_7 iso8859_9 iso8859_15 cp437 cp850 cp1250 cp1251 cp1252 cp1253 cp1254 cp1257 koi8_r koi8_u mac_roman
 idna punycode unicode_escape raw_unicode_escape"""
 """Encodings that programs may use; the others are LookupErrors in a sealed child."""

@@ -23,7 +23,8 @@ def create_task(coro: Any, *, name: str | None = None) -> asyncio.Task[Any]:
 
 def ensure_future(awaitable: Any) -> asyncio.Future[Any]:
     """`asyncio.ensure_future`, without `loop=`."""
-    return asyncio.ensure_future(awaitable)
+    made: asyncio.Future[Any] = asyncio.ensure_future(awaitable)
+    return made
 
 
 async def to_thread(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Any:

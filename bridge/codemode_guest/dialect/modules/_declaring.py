@@ -1,5 +1,9 @@
 """What classes are declared with: dataclasses, enum, typing, abc, types."""
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import collections
@@ -37,10 +41,12 @@ _ORIGINS: Final[dict[str, type]] = {
     "Counter": collections.Counter,
     "ChainMap": collections.ChainMap,
 }
-_ABSTRACT: Final = """AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable Collection Container Coroutine Generator
+_ABSTRACT: Final = """
+AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable Collection Container Coroutine Generator
 Hashable ItemsView Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence MutableSet Reversible
 Sequence Sized ValuesView"""
-_INERT: Final = """Annotated Any AnyStr ClassVar Concatenate Final ForwardRef Literal LiteralString Never NoReturn NotRequired
+_INERT: Final = """
+Annotated Any AnyStr ClassVar Concatenate Final ForwardRef Literal LiteralString Never NoReturn NotRequired
 Optional ParamSpec ParamSpecArgs ParamSpecKwargs ReadOnly Required Self Text TypeAlias TypeAliasType TypeGuard TypeIs
 TypeVar TypeVarTuple Union Unpack SupportsAbs SupportsFloat SupportsIndex SupportsInt BinaryIO IO TextIO"""
 

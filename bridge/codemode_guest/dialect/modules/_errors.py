@@ -3,12 +3,17 @@
 `format_exc()` is the last line of CPython's text: what a program prints of an error it has caught.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import sys
 from typing import Any, Final
 
 from .._guards import guarded_getattr
+from .._user_types import exact_type
 from ._output import Output
 from ._pick import Members
 
@@ -19,7 +24,7 @@ def describe(error: BaseException | None) -> str:
     """The type and message of an error, as the last line of a traceback has them."""
     if error is None:
         return "NoneType: None"
-    kind: type[Any] = type(error)
+    kind = exact_type(error)
     module = kind.__module__
     name = kind.__qualname__ if module in ("builtins", "__main__") else f"{module}.{kind.__qualname__}"
     text = str(error)

@@ -59,7 +59,8 @@ def modules() -> dict[str, Members]:
     return {
         "uuid": pick(
             uuid,
-            """NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500 RESERVED_FUTURE RFC_4122 UUID uuid3 uuid4 uuid5""",
+            """NAMESPACE_DNS NAMESPACE_OID
+            NAMESPACE_URL NAMESPACE_X500 RESERVED_FUTURE RFC_4122 UUID uuid3 uuid4 uuid5""",
         ),
         "secrets": pick(secrets, "choice compare_digest randbelow randbits token_bytes token_hex token_urlsafe"),
         "hashlib": pick(

@@ -3,6 +3,10 @@
 Source: CPython `Lib/logging/__init__.py` for levels, formats and which call shows what.
 """
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import time
@@ -91,7 +95,7 @@ class Logger:
         """Text always has somewhere to go."""
         return True
 
-    def log(self, level: int, message: Any, *arguments: Any, exc_info: Any = None, **options: Any) -> None:
+    def log(self, level: Any, message: Any, *arguments: Any, exc_info: Any = None, **options: Any) -> None:
         """Show a message."""
         if not isinstance(level, int):
             raise TypeError("level must be an integer")

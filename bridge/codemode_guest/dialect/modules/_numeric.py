@@ -18,7 +18,8 @@ normalvariate paretovariate randbytes randint random randrange sample seed shuff
 weibullvariate"""
 RANDOM_NAMES: Final = frozenset(name for name in _RANDOM.split() if hasattr(random, name)) | {"Random", "SystemRandom"}
 
-_DECIMAL_ERRORS: Final = """DecimalException InvalidOperation DivisionByZero Inexact Rounded Overflow Underflow Subnormal
+_DECIMAL_ERRORS: Final = """
+DecimalException InvalidOperation DivisionByZero Inexact Rounded Overflow Underflow Subnormal
 Clamped FloatOperation"""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pprint
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any, Final, NoReturn, Protocol
 
 from .._guards import guarded_getattr
@@ -32,7 +32,7 @@ class Stream:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a stream cannot be changed")
 
-    def write(self, text: str, /) -> int:
+    def write(self, text: Any, /) -> int:
         """Print text as it is."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
@@ -83,9 +83,7 @@ class Output:
         else:
             guarded_getattr(target, "write")(text)
 
-    def print(
-        self, *objects: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
-    ) -> None:
+    def print(self, *objects: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False) -> None:
         """The program's `print`: one write per call."""
         if sep is None:
             sep = " "
@@ -102,7 +100,7 @@ class Output:
             guarded_getattr(file, "write")(text)
 
     @contextlib.contextmanager
-    def redirect(self, target: Any) -> Iterator[Any]:
+    def redirect(self, target: Any) -> Generator[Any, None, None]:
         """`contextlib.redirect_stdout` for this run."""
         guarded_getattr(target, "write")
         self._targets.append(target)
@@ -112,7 +110,7 @@ class Output:
             self._targets.remove(target)
 
     @contextlib.contextmanager
-    def redirect_errors(self, target: Any) -> Iterator[Any]:
+    def redirect_errors(self, target: Any) -> Generator[Any, None, None]:
         """`contextlib.redirect_stderr`: programs print errors to the same place as the rest."""
         guarded_getattr(target, "write")
         yield target

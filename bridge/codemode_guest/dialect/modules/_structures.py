@@ -1,10 +1,15 @@
 """Data structures and functional tools: collections, itertools, functools, operator, heapq, bisect, copy."""
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import bisect
 import collections
 import collections.abc
+import contextlib
 import functools
 import heapq
 import itertools
@@ -57,10 +62,8 @@ def update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = (), updated: Any 
     if not is_program_function(wrapper):
         return wrapper
     for name in ("__name__", "__qualname__", "__doc__"):
-        try:
+        with contextlib.suppress(AttributeError):
             setattr(wrapper, name, guarded_getattr(wrapped, name))
-        except AttributeError:
-            pass
     if is_program_function(wrapped):
         wrapper.__dict__.update(wrapped.__dict__)
     return wrapper
@@ -98,7 +101,7 @@ class SingleDispatch:
         self._registry.append((cls, function))
         return function
 
-    def dispatch(self, cls: Any) -> Callable[..., Any]:
+    def dispatch(self, cls: Any) -> Any:
         """The function for a class."""
         for each in cls.__mro__:
             for known, function in reversed(self._registry):

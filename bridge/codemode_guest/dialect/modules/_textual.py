@@ -1,5 +1,9 @@
 """Text and data formats: string, textwrap, re, json, csv, html, base64, difflib, unicodedata, struct, io, ast."""
 
+# Objects of programs have no static type, so what is found in them is unknown by nature.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import ast
@@ -43,7 +47,7 @@ def _encoder_encode(self: Any, value: Any) -> str:
     return json.dumps(value, **options)
 
 
-JSON_ENCODER: Final = UserType(
+JSON_ENCODER: Final[Any] = UserType(
     "JSONEncoder",
     (),
     {
@@ -61,12 +65,13 @@ def dumps(value: Any, **options: Any) -> str:
     if not options:
         return json.dumps(value)
     only("dumps", options, _DUMPS)
-    encoder = options.pop("cls", None)
+    encoder: Any = options.pop("cls", None)
     if encoder is None:
         return json.dumps(value, **options)
     if not is_user_class(encoder) or not issubclass(encoder, JSON_ENCODER):
         raise TypeError("cls must be a class that inherits from json.JSONEncoder; or use default=function")
-    text: str = encoder(**options).encode(value)
+    made: Any = encoder(**options)
+    text: str = made.encode(value)
     return text
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import _strptime  # noqa: F401  # pyright: ignore  # datetime.strptime imports it from C
 import calendar
 import datetime
+import importlib
 import io
 import os
 import re
@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from .._tables import register_type
 from ._pick import Members, pick
+
+importlib.import_module("_strptime")  # which C code imports when a program first parses a date
 
 _ZONE_KEY: Final = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 
@@ -29,10 +31,10 @@ def _directories() -> list[str]:
     """Where zone files may be: the system's, then those of the tzdata package."""
     found = list(zoneinfo.TZPATH)
     try:
-        import tzdata
+        package = importlib.import_module("tzdata")
     except ImportError:
         return found
-    return [*found, *(os.path.join(path, "zoneinfo") for path in tzdata.__path__)]
+    return [*found, *(os.path.join(path, "zoneinfo") for path in package.__path__)]
 
 
 def _zone_bytes(key: str) -> bytes | None:
