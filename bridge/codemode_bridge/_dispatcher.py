@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from codemode_bridge._contract import Binding, BindingError, WallPause
 from codemode_registry import (
@@ -291,7 +291,7 @@ class Dispatcher:
             "parent_call_id": outer.call_id,
             "sub_call_id": entry.sub_call_id,
             "name": entry.name,
-            "arguments": dict(entry.arguments),
+            "arguments": cast("dict[str, JsonValue]", entry.arguments),  # frozen: the log need not copy it
         }
         if outer.scope is not None:
             record["scope"] = outer.scope.name

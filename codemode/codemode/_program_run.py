@@ -106,8 +106,7 @@ class ProgramRun:
     @property
     def outcome(self) -> RunOutcome:
         """What the run left; complete once `execute` is over."""
-        usage = replace(self._result.usage or Usage(), calls=self._dispatcher.count)
-        return RunOutcome(self._run_id, self._result, self._dispatcher.records(), usage)
+        return RunOutcome(self._run_id, self._result, self._dispatcher.records(), self._usage())
 
     @property
     def contexts(self) -> list[Mapping[str, JsonValue]]:
@@ -219,6 +218,9 @@ class ProgramRun:
             return _failed("abort", f"the event log cannot be written ({type(failure).__name__}: {failure})")
         return None
 
+    def _usage(self) -> Usage:
+        return replace(self._result.usage or Usage(), calls=self._dispatcher.count)
+
     def _start(self) -> dict[str, JsonValue]:
         return {
             "call_id": self._call.call_id,
@@ -239,7 +241,7 @@ class ProgramRun:
                 told["line"] = error.line
             data["status"] = error.kind
             data["error"] = told
-        data["usage"] = asdict(self.outcome.usage)
+        data["usage"] = asdict(self._usage())
         return data
 
 
