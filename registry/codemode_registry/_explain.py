@@ -26,6 +26,13 @@ MAX_VIOLATIONS = 20
 """Problems listed in one message; a model repairs the first few and tries again."""
 
 
+MAX_SEARCHED_NAME = 128
+"""Characters of a name that near ones are searched for; the longest that a tool can have."""
+
+MAX_SEARCHED = 5_000
+"""Names among which a near one is searched: some 20 ms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One problem of a value."""
@@ -40,7 +47,10 @@ class Violation:
 
 
 def near(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely means."""
+    """The known name that a misspelt one most likely means. A hint: long names and large sets are not searched."""
+    known = list(known)
+    if len(name) > MAX_SEARCHED_NAME or len(known) > MAX_SEARCHED:
+        return None
     folded: dict[str, str] = {}
     for candidate in known:
         folded.setdefault(candidate.casefold().replace("-", "_"), candidate)
@@ -107,9 +117,9 @@ def kind_names(types: Sequence[str]) -> str:
 
 
 def violations(
-    errors: Iterable[jsonschema_rs.ValidationError], value: object, schema: Mapping[str, Any]
+    errors: Iterable[jsonschema_rs.ValidationError], value: object, schema: Mapping[str, Any], *, complete: bool = True
 ) -> list[Violation]:
-    """The validator's errors, reworded; at most `MAX_VIOLATIONS` and one that counts the rest."""
+    """The validator's errors, reworded; at most `MAX_VIOLATIONS` and one that counts the rest (where all are there)."""
     found: dict[Violation, None] = {}
     for error in errors:
         for violation in _reword(error, value, schema):
@@ -117,7 +127,7 @@ def violations(
     listed = list(found)
     if len(listed) > MAX_VIOLATIONS:
         rest = len(listed) - MAX_VIOLATIONS
-        listed[MAX_VIOLATIONS:] = [Violation("", f"and {rest} more")]
+        listed[MAX_VIOLATIONS:] = [Violation("", f"and {rest} more" if complete else "and more")]
     return listed
 
 
@@ -141,13 +151,16 @@ def _reword(error: _Error, root: object, schema: Mapping[str, Any]) -> list[Viol
         what = _described(_declared(schema, error, missing))
         return [Violation(join_path(path, missing), f"missing{what}")]
     if name in ("additionalProperties", "unevaluatedProperties"):
-        return _unknown(error, path, schema)
+        return _unknown(cast("list[str]", error.kind.value), path, _properties(_owner(schema, error)))
     wording = _WORDINGS.get(name)
     came = _at(root, error.instance_path)
     if wording is not None:
         hint = _hint(error, came) or _leave_out(error, came, schema)
         return [Violation(path, f"expected {wording(error.kind.value)}, got {shown(came)}{hint}")]
     if name == "falseSchema":
+        steps = list(error.evaluation_path)
+        if isinstance(came, dict) and steps and steps[-1] == "additionalProperties":  # closed, and declares nothing
+            return _unknown(list(came), path, {})
         return [Violation(path, "is not accepted here")]
     if name == "propertyNames":
         return [Violation(path, f"has a key that is not accepted: {getattr(error.kind.value, 'message', '')}")]
@@ -206,13 +219,14 @@ _WORDINGS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _unknown(error: _Error, path: str, schema: Mapping[str, Any]) -> list[Violation]:
-    accepted = sorted_names(_properties(_owner(schema, error)))
+def _unknown(unknown: list[str], path: str, properties: Mapping[str, Any]) -> list[Violation]:
+    accepted = sorted_names(properties)
     names = "accepted: " + ", ".join(accepted) if accepted else "none is accepted here"
-    return [
+    found = [
         Violation(join_path(path, key), f"unknown name{did_you_mean(key, accepted)} ({names})")
-        for key in cast("list[str]", error.kind.value)
+        for key in unknown[:MAX_VIOLATIONS]
     ]
+    return found + [Violation(join_path(path, key), "unknown name") for key in unknown[MAX_VIOLATIONS:]]
 
 
 def sorted_names(properties: Mapping[str, Any], limit: int = 40) -> list[str]:

@@ -25,6 +25,7 @@ import jsonschema_rs
 from ._errors import RegistrationError
 from ._explain import Violation, violations
 from ._json import FrozenDict, NotJsonError, _depth, freeze, thaw
+from ._sample import certain, is_big, sample
 
 MAX_SCHEMA_DEPTH = 200
 """JSON levels of a schema; jsonschema-rs reads at most 255."""
@@ -40,7 +41,7 @@ def _refuse(uri: str) -> NoReturn:
 class Schema:
     """One compiled schema."""
 
-    __slots__ = ("_validator", "is_valid", "source")
+    __slots__ = ("_has_unions", "_validator", "is_valid", "source")
 
     def __init__(self, source: object, what: str) -> None:
         """Check and compile.
@@ -64,6 +65,7 @@ class Schema:
             raise RegistrationError(f"{what}: it is nested deeper than {MAX_SCHEMA_DEPTH} levels")
         self.source: FrozenDict | bool = frozen
         self._validator = _compile(frozen, what)
+        self._has_unions = _mentions(frozen, ("anyOf", "oneOf"))
         self.is_valid = self._validator.is_valid
 
     def violations(self, value: object) -> list[Violation]:
@@ -71,11 +73,24 @@ class Schema:
         if self.is_valid(value):
             return []
         try:
-            errors = list(self._validator.iter_errors(value))
+            big = is_big(value)
+            errors = self._errors_of_big(value) if big else self._validator.iter_errors(value)
+            found = violations(errors, value, self.source if isinstance(self.source, dict) else {}, complete=not big)
         except ValueError:  # the value is deeper than the error objects can be
             return [Violation("", "does not fit the schema (it is too deeply nested to say where)")]
-        found = violations(errors, value, self.source if isinstance(self.source, dict) else {})
-        return found or [Violation("", "does not fit the schema")]
+        return found or [Violation("", "does not fit the schema (it is too big to say where)")]
+
+    def _errors_of_big(self, value: object) -> list[jsonschema_rs.ValidationError]:
+        """Some errors of a big value, in bounded time: see `_sample`."""
+        part, cut = sample(value)
+        errors = [error for error in self._validator.iter_errors(part) if certain(error, cut)]
+        if errors or self._has_unions:
+            return errors
+        try:
+            self._validator.validate(value)  # stops at its first error; only a union's error holds all of its branches'
+        except jsonschema_rs.ValidationError as error:
+            return [error]
+        return []
 
 
 _OUTSIDE = re.compile(r"^Resource '(?P<uri>.*?)' is not present in a registry", re.DOTALL)
@@ -86,6 +101,20 @@ def _plainly(message: str) -> str:
     if outside is None:
         return message
     return f"the reference {outside['uri']!r} leads outside the schema, and schemas are never fetched"
+
+
+def _mentions(schema: Any, words: tuple[str, ...]) -> bool:
+    """Whether one of these keywords stands anywhere in it (or may: a published meta-schema is full of them)."""
+    stack = [schema]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            if any(word in node for word in words) or not str(node.get("$ref", "#")).startswith("#"):
+                return True
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return False
 
 
 _PROSE = ("title", "description", "$comment", "default")
