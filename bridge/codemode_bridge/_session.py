@@ -103,9 +103,9 @@ class Session:
                 self._send(self._run_frame())
                 child.wire.run_sent()
                 self._meanwhile()
-                for stop in (request.cancel, self._closing):
-                    if stop is not None:
-                        self._tasks.start_soon(self._watch, stop)
+                closing = self._closing
+                stop = closing if request.cancel is None else CancelSignal.any(request.cancel, closing)
+                self._tasks.start_soon(self._watch, stop)
                 while self._outcome is None:
                     self._scope = anyio.CancelScope(deadline=anyio.current_time() + self._next_check())
                     with self._scope:
