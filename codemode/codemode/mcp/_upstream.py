@@ -187,7 +187,7 @@ class Upstream:
                 raise ToolError(self.redactor.text(self._refusal(client, error))) from None
             except ValidationError:
                 raise ToolError(f"MCP server {self.name!r} sent no valid result for {tool!r}") from None
-            except RuntimeError as error:
+            except Exception as error:  # the SDK has many; none may carry a secret out
                 raise ToolError(self.redactor.text(f"MCP server {self.name!r}: {error}")) from None
             return object_or_empty(self.redactor.value((result.meta or {}).get(RAW)))
         raise AssertionError("unreachable")
