@@ -26,6 +26,8 @@ _MAX_MESSAGE = 20_000
 _MAX_LINE = 400
 """Characters of one quoted line."""
 _MAX_FRAMES = 20
+_LISTING = " Available modules: "
+"""Where the list of modules begins in a refusal; several refusals need it once."""
 _MAX_CAUSES = 5
 
 
@@ -44,7 +46,10 @@ def error_of(error: BaseException, program: dialect.Program, forgotten: Sequence
         error = error.__cause__  # a coroutine cannot raise StopIteration, so Python wrapped what the program raised
     frames = program_frames(error.__traceback__)
     message = _message(error)
-    hints = [found for found in (hint(error, frames, program), *forgotten) if found and found not in message]
+    advice = hint(error, frames, program)
+    if forgotten and advice is not None and "await" in advice:
+        advice = None  # the forgotten call is named below, with its line
+    hints = [found for found in (advice, *forgotten) if found and found.rpartition(": ")[2] not in message]
     return {
         "kind": "exception",
         "type": _type_name(error),
@@ -59,6 +64,7 @@ def refusal_error(refused: dialect.ProgramRefused, lines: Sequence[str]) -> dict
     refusals = refused.refusals
     told = [_cut(f"line {refusal.line}: {refusal.message}" if refusal.line else refusal.message, 2_000)
             for refusal in refusals]  # fmt: skip
+    told = [told[0], *(each.partition(_LISTING)[0] for each in told[1:])] if told else told
     message = told[0].partition(": ")[2] if len(told) == 1 and refusals[0].line else "\n".join(told)
     first = refusals[0] if refusals else None
     syntax = any(refusal.kind == "syntax" for refusal in refusals)

@@ -366,6 +366,18 @@ class TestReport:
         assert "line 3" in run.error["message"]
         assert [refusal[0] for refusal in run.done["refusals"]] == [1, 3]
 
+    def test_the_list_of_modules_is_told_once(self) -> None:
+        message = drive("import requests\nimport subprocess").error["message"]
+        assert message.count("Available modules") == 1
+        assert '"subprocess"' in message
+
+    def test_a_forgotten_await_is_told_once(self) -> None:
+        message = drive("r = tools.users()\nreturn r[0]", {"users": lambda args: []}).error["message"]
+        assert message.count("await tools.users(...)") == 1
+        message = drive("async def f():\n    return 1\nx = f()\nreturn x + 1").error["message"]
+        assert message.count("await") == 2  # what is wrong, and what to write
+        assert "f(...) on line 3" in message
+
     def test_checking_only_runs_nothing(self) -> None:
         run = drive("print(1)\nreturn 2", check_only=True)
         assert run.frames == [run.done]
