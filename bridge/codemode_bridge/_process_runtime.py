@@ -28,7 +28,8 @@ from codemode_registry import CancelSignal, CodeModeError, RuntimeUnavailableErr
 Seal = Literal["required", "preferred"]
 Start = Literal["fork", "spawn"]
 
-_REPORT_SECONDS = 15.0
+# A zygote that was just started imports first.
+_REPORT_SECONDS = 60.0
 CLOSED = "runtime disposed"
 
 
@@ -191,24 +192,34 @@ class ProcessRuntime:
             RuntimeUnavailableError: no child can be had to ask.
         """
         self._open()
-        reader, writer = os.pipe()
+        if not _early.can_fork():
+            return [LayerReport("seccomp", False, "nothing", f"no seal is known for {sys.platform}")]
+        HOUSE.lease()  # A runtime that spawns holds none.
         try:
-            try:
-                zygote = HOUSE.zygote()
-                zygote.report(writer)
-            except ZygoteGone as error:
-                raise RuntimeUnavailableError(str(error)) from error
-            finally:
-                os.close(writer)
-            answer = await read_answer(reader, _REPORT_SECONDS)
+            layers = await _layers()
         finally:
-            os.close(reader)
-        if not answer:
-            raise RuntimeUnavailableError(zygote.words() or "the zygote does not answer")
-        layers = cast("list[dict[str, object]]", json.loads(answer))
+            HOUSE.release()
         return [
             LayerReport(str(one["name"]), one["holds"] is True, str(one["tried"]), str(one["why"])) for one in layers
         ]
+
+
+async def _layers() -> list[dict[str, object]]:
+    reader, writer = os.pipe()
+    try:
+        try:
+            zygote = HOUSE.zygote()
+            zygote.report(writer)
+        except ZygoteGone as error:
+            raise RuntimeUnavailableError(str(error)) from error
+        finally:
+            os.close(writer)
+        answer = await read_answer(reader, _REPORT_SECONDS)
+    finally:
+        os.close(reader)
+    if not answer:
+        raise RuntimeUnavailableError(zygote.words() or "the zygote does not answer")
+    return cast("list[dict[str, object]]", json.loads(answer))
 
 
 def _refused(request: CodeRunRequest) -> RunError | None:
