@@ -1,7 +1,7 @@
 """MCP on both sides: upstream servers whose tools a registry takes, and the gateway that serves `run_code`.
 
-Needs the extra `mcp`. The gateway's names are loaded when they are first used: who only takes tools in needs no stubs, no
-code mode. Sources: the Model Context Protocol, revisions 2025-11-25 and 2026-07-28.
+Needs the extra `mcp`. The gateway's names are loaded when they are first used: who only takes tools in needs no code
+mode. Sources: the Model Context Protocol, revisions 2025-11-25 and 2026-07-28.
 """
 
 import importlib
