@@ -183,7 +183,7 @@ class Surface:
 
         return Registration(undo, fn)
 
-    def pre_execute(self, fn: Callable[..., Any] | None = None, /, *, prepend: bool = False) -> Registration:
+    def pre_execute(self, fn: Callable[..., Any] | None = None, /, prepend: bool = False) -> Registration:
         """Register a policy: `async policy(call, next) -> Allow() | Deny(reason) | Ask(reason)`.
 
         First registered is outermost; `prepend` puts it before all. `await next()` asks the policies inside.
@@ -194,7 +194,7 @@ class Surface:
         """Register a guard: sync `guard(call) -> str | None`. A string denies, and nothing undoes it."""
         return cast("Registration", self._hook(self._layer.guards, fn, False, "a guard", False))
 
-    def around_execute(self, fn: Callable[..., Any] | None = None, /, *, prepend: bool = False) -> Registration:
+    def around_execute(self, fn: Callable[..., Any] | None = None, /, prepend: bool = False) -> Registration:
         """Register a wrapper: `async wrapper(call, next) -> ToolResult`.
 
         `await next()` runs what is inside and gives its result; it may be called again. `next(cancel=signal)` runs it
@@ -202,7 +202,7 @@ class Surface:
         """
         return cast("Registration", self._hook(self._layer.wrappers, fn, prepend, "a wrapper", True))
 
-    def post_execute(self, fn: Callable[..., Any] | None = None, /, *, prepend: bool = False) -> Registration:
+    def post_execute(self, fn: Callable[..., Any] | None = None, /, prepend: bool = False) -> Registration:
         """Register a review: `async review(call, result, next) -> Accept(...) | Block(feedback)`."""
         return cast("Registration", self._hook(self._layer.reviews, fn, prepend, "a review", True))
 

@@ -17,12 +17,13 @@ import math
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from ._call import ApprovalRequest, ToolCall
 from ._cancel import CancelSignal
 from ._errors import RegistrationError
-from ._json import thaw
+from ._json import FrozenDict, freeze, thaw
+from ._logging import LOGGER
 from ._schema import Schema
 
 RUN_CODE = "run_code"
@@ -144,6 +145,8 @@ class Tool:
         "_flavour",
         "_input",
         "_output",
+        "_present_call",
+        "_present_result",
         "annotations",
         "concurrency_safe",
         "description",
@@ -153,8 +156,6 @@ class Tool:
         "namespace",
         "output",
         "parameters",
-        "present_call",
-        "present_result",
         "presentation_meta",
         "render",
         "timeout",
@@ -189,8 +190,8 @@ class Tool:
         self.render = render
         self.presentation_meta = presentation_meta
         self.finalize_content = finalize_content
-        self.present_call = present_call
-        self.present_result = present_result
+        self._present_call = present_call
+        self._present_result = present_result
         self.annotations = annotations if annotations is not None else ToolAnnotations()
         self._input: Schema | None = None
         self._output: Schema | None = None
@@ -200,6 +201,33 @@ class Tool:
     def full_name(self) -> str:
         """`namespace.name`, or the name alone."""
         return f"{self.namespace}.{self.name}" if self.namespace is not None else self.name
+
+    @property
+    def present_call(self) -> Callable[..., Any] | None:
+        """The presenter of a call, made safe for replays: None for arguments that do not fit, and where it raises."""
+        return self._softly(self._present_call)
+
+    @property
+    def present_result(self) -> Callable[..., Any] | None:
+        """The presenter of a result, made safe for replays as `present_call` is."""
+        return self._softly(self._present_result)
+
+    def _softly(self, present: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        if not callable(present):
+            return None
+
+        def presented(arguments: Any, *rest: Any) -> Any:
+            try:
+                frozen = freeze(arguments, loose=True)
+                if type(frozen) is not FrozenDict or not self.input_schema.is_valid(frozen):
+                    return None
+                card = present(frozen, *rest)
+            except Exception:
+                LOGGER.debug("a presenter of %s raised", self.full_name, exc_info=True)
+                return None
+            return cast("Any", card) if isinstance(card, dict) else None
+
+        return presented
 
     @property
     def input_schema(self) -> Schema:
@@ -232,7 +260,8 @@ class Tool:
         if not isinstance(self.concurrency_safe, bool) and not callable(self.concurrency_safe):
             raise RegistrationError(f"{what}: concurrency_safe must be a bool or a function of the arguments")
         for hook in ("render", "presentation_meta", "finalize_content", "present_call", "present_result"):
-            if getattr(self, hook) is not None and not callable(getattr(self, hook)):
+            written = getattr(self, f"_{hook}" if hook.startswith("present_") else hook)
+            if written is not None and not callable(written):
                 raise RegistrationError(f"{what}: {hook} must be callable")
         if not isinstance(self.annotations, ToolAnnotations):
             raise RegistrationError(f"{what}: annotations must be ToolAnnotations")

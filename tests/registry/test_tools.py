@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codemode_registry import RegistrationError, Registry, Tool, ToolAnnotations
+from codemode_registry import RegistrationError, Registry, Tool, ToolAnnotations, ToolFailure
 
 from .build import OBJECT, failed, label, ok, raw, returning
 
@@ -239,11 +239,27 @@ def test_an_observer_that_raises_takes_the_registration_back_and_the_name_is_fre
     assert registry.get("a") is None
 
 
-def test_presenters_stay_callable_on_the_tool() -> None:
-    tool = raw("t", len, present_call=lambda arguments: {"title": arguments.get("x", "?")})
+def test_presenters_are_pure_and_give_nothing_for_arguments_that_do_not_fit() -> None:
+    def present_result(arguments: Any, result: Any) -> Any:
+        return {"title": arguments["file"], "error": result.is_error}
+
+    tool = raw(
+        "t",
+        len,
+        parameters={"required": ["file"]},
+        present_call=lambda arguments: {"title": arguments["file"].upper()},
+        present_result=present_result,
+    )
     Registry().register(tool)
     assert tool.present_call is not None
-    assert tool.present_call({}) == {"title": "?"}
+    assert tool.present_result is not None
+    assert tool.present_call({"file": "a"}) == {"title": "A"}
+    assert tool.present_result({"file": "a"}, ToolFailure.of("x")) == {"title": "a", "error": True}
+    for old in ({}, None, [], "x", {"file": 5}, {"file": {1}}):
+        assert tool.present_call(old) is None
+    assert tool.present_result({}, None) is None
+    assert tool.present_result({"file": "a"}, None) is None
+    assert raw("u", len).present_call is None
 
 
 def test_the_decorator_of_a_hook_still_calls_its_function_when_given_arguments() -> None:
