@@ -6,6 +6,7 @@ Whatever a program is, its author sees a refusal, an error of its own, or a valu
 dialect, a tree that could not be checked, or a breach.  A bounded run is in the tests.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import argparse

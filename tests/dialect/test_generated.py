@@ -1,5 +1,6 @@
 """Programs that hypothesis writes: they agree with CPython, and no mutation of one is an internal error."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import random

@@ -1,12 +1,14 @@
 """What a program can reach, crawled for the running Python: no object without a row, no attribute past the table."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import functools
 import types
 from typing import Any
 
-from codemode_guest.dialect import MODULES, compile_program, make_globals
+from codemode_guest.dialect import MODULES as LISTED
+from codemode_guest.dialect import compile_program, make_globals
 from codemode_guest.dialect._builtins import SHARED_BUILTINS
 from codemode_guest.dialect._direct import (
     common_names,
@@ -20,7 +22,7 @@ from codemode_guest.dialect._guards import guarded_getattr
 from codemode_guest.dialect._names import CLASS_MAGIC, FRAME_NAMES, READ_MAGIC
 from codemode_guest.dialect._policy import CLASS_NAMES, POLICY
 from codemode_guest.dialect._tables import OVERRIDES, TABLE
-from codemode_guest.dialect.modules import Imports
+from codemode_guest.dialect.modules import MODULES, Imports
 from tests.dialect.driver import Text, ToolCallError, Tools
 
 FORBIDDEN = (
@@ -119,9 +121,33 @@ def test_names_with_a_stand_in_are_never_loaded_natively() -> None:
 
 
 def test_every_name_of_the_interpreters_insides_goes_through_the_guard() -> None:
-    secret = ["gi_frame", "cr_frame", "f_globals", "tb_frame", "func", "mapping", "gen", "kwds", "_loop", "_run_once", "__dict__", "obj", "mro"]
+    secret = [
+        "gi_frame",
+        "cr_frame",
+        "f_globals",
+        "tb_frame",
+        "func",
+        "mapping",
+        "gen",
+        "kwds",
+        "_loop",
+        "_run_once",
+        "__dict__",
+        "obj",
+        "mro",
+    ]
     assert [name for name in [*FRAME_NAMES, *secret] if is_direct(name)] == []
-    known = ["run_in_executor", "_selector", "_scheduled", "get_coro", "with_traceback", "register", "scanner", "system", "popen"]
+    known = [
+        "run_in_executor",
+        "_selector",
+        "_scheduled",
+        "get_coro",
+        "with_traceback",
+        "register",
+        "scanner",
+        "system",
+        "popen",
+    ]
     assert [name for name in known if name not in host_attributes() or is_direct(name)] == []
 
 
@@ -170,3 +196,21 @@ def test_facades_cannot_be_changed_copied_or_made() -> None:
             except (AttributeError, TypeError):
                 continue
             raise AssertionError(facade)
+
+
+def test_the_listing_says_what_the_facades_have() -> None:
+    assert set(LISTED) == set(MODULES)
+    for module, names in MODULES.items():
+        assert names <= LISTED[module], (module, names - LISTED[module])
+
+
+def test_the_host_can_list_the_modules_without_the_compiler() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from codemode_guest.dialect import MODULES, read_source; "
+        "assert 'json' in MODULES; print([m for m in sys.modules if m.startswith(('RestrictedPython', 'decimal', 'asyncio'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,5 +1,6 @@
 """What a program cannot have is refused while compiling: all of it at once, each with its place and a way out."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import pytest

@@ -23,7 +23,7 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Any, Final
 
-from . import _dataclasses
+from . import _dataclass_functions as _dataclasses
 from ._enums import is_enum_class
 from ._facade import FACADES
 from ._namedtuples import named_tuple_fields

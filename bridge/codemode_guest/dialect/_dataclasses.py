@@ -12,22 +12,18 @@ Source: CPython `Lib/dataclasses.py` for the rules (which method is added when, 
 
 from __future__ import annotations
 
-import ast
-import functools
-import keyword
 import operator
 import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, Final
 
-from ._build import fill_locations
-from ._names import is_dunder
+from ._dataclass_init import init_code
 from ._tables import register_type
 from ._typing import TypeStandIn
-from ._user_types import UserType, exact_type, is_user_class, is_user_instance, mro
+from ._user_types import is_user_class, mro
 
 
 class _Missing:
@@ -241,7 +237,7 @@ def _add_init(cls: Any, fields: list[Field], options: _Options) -> None:
     space: dict[str, Any] = {"__builtins__": {}, "<missing>": MISSING, "<set>": object.__setattr__}
     space.update({f"<factory {each.name}>": each.default_factory for each in fields})
     defaults = tuple(_default(each) for each in positional if each.has_default)
-    made = FunctionType(_init_code(*shape), space, "__init__", defaults)
+    made = FunctionType(init_code(*shape), space, "__init__", defaults)
     made.__kwdefaults__ = {each.name: _default(each) for each in keywords if each.has_default}
     made.__module__ = "__main__"
     _set(cls, "__init__", made)
@@ -249,54 +245,6 @@ def _add_init(cls: Any, fields: list[Field], options: _Options) -> None:
 
 def _default(each: Field) -> Any:
     return MISSING if each.default_factory is not MISSING else each.default
-
-
-@functools.lru_cache(maxsize=256)
-def _init_code(
-    positional: tuple[tuple[str, bool], ...],
-    keywords: tuple[tuple[str, bool], ...],
-    assigned: tuple[tuple[str, bool, bool], ...],
-    post: tuple[str, ...] | None,
-    frozen: bool,
-) -> CodeType:
-    """Compile an `__init__` of this shape; every name was checked to be an identifier."""
-    names = {name for name, _ in (*positional, *keywords)}
-    owner = "<self>" if "self" in names else "self"
-    body: list[ast.stmt] = []
-    for name, init, factory in assigned:
-        value: ast.expr = ast.Name(name, ast.Load())
-        if factory:
-            made = ast.Call(ast.Name(f"<factory {name}>", ast.Load()), [], [])
-            if init:
-                test = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Name("<missing>", ast.Load())])
-                value = ast.IfExp(test, made, value)
-            else:
-                value = made
-        body.append(_store(owner, name, value, frozen))
-    if post is not None:
-        method = ast.Attribute(ast.Name(owner, ast.Load()), "__post_init__", ast.Load())
-        body.append(ast.Expr(ast.Call(method, [ast.Name(name, ast.Load()) for name in post], [])))
-    arguments = ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg(owner), *(ast.arg(name) for name, _ in positional)],
-        kwonlyargs=[ast.arg(name) for name, _ in keywords],
-        kw_defaults=[None for _ in keywords],
-        defaults=[],
-    )
-    function = ast.FunctionDef(name="__init__", args=arguments, body=body or [ast.Pass()], decorator_list=[])
-    if "type_params" in ast.FunctionDef._fields:
-        setattr(function, "type_params", [])  # noqa: B010
-    module = ast.Module([function], [])
-    fill_locations(module)
-    code = compile(module, "<dataclass>", "exec", dont_inherit=True)
-    return next(each for each in code.co_consts if isinstance(each, CodeType))
-
-
-def _store(owner: str, name: str, value: ast.expr, frozen: bool) -> ast.stmt:
-    if frozen:
-        call = ast.Call(ast.Name("<set>", ast.Load()), [ast.Name(owner, ast.Load()), ast.Constant(name), value], [])
-        return ast.Expr(call)
-    return ast.Assign([ast.Attribute(ast.Name(owner, ast.Load()), name, ast.Store())], value)
 
 
 # ---- the other methods
@@ -413,9 +361,6 @@ def _slot_names(cls: type) -> Iterable[str]:
     return (slots,) if type(slots) is str else slots
 
 
-# ---- functions over instances
-
-
 def fields_of(value: object) -> dict[str, Field] | None:
     """The fields of a dataclass or of an instance of one, or None."""
     cls = value if is_user_class(value) else type(value)
@@ -426,113 +371,5 @@ def fields_of(value: object) -> dict[str, Field] | None:
     return None
 
 
-def _real_fields(value: Any) -> list[Field]:
-    found = fields_of(value) if is_user_class(value) or is_user_instance(value) else None
-    if found is None:
-        raise TypeError("must be called with a dataclass type or instance")
-    return [each for each in found.values() if not each.is_init_var]
-
-
-def fields(value: Any) -> tuple[Field, ...]:
-    """`dataclasses.fields`."""
-    return tuple(_real_fields(value))
-
-
-def is_dataclass(value: Any) -> bool:
-    """`dataclasses.is_dataclass`."""
-    return (is_user_class(value) or is_user_instance(value)) and fields_of(value) is not None
-
-
-def _is_instance(value: Any) -> bool:
-    return is_user_instance(value) and fields_of(value) is not None
-
-
-def asdict(value: Any, *, dict_factory: Callable[[Any], Any] = dict) -> Any:
-    """`dataclasses.asdict`."""
-    if not _is_instance(value):
-        raise TypeError("asdict() should be called on dataclass instances")
-    return _inner(value, lambda pairs: dict_factory(pairs), as_pairs=True)
-
-
-def astuple(value: Any, *, tuple_factory: Callable[[Any], Any] = tuple) -> Any:
-    """`dataclasses.astuple`."""
-    if not _is_instance(value):
-        raise TypeError("astuple() should be called on dataclass instances")
-    return _inner(value, lambda pairs: tuple_factory([item for _, item in pairs]), as_pairs=False)
-
-
-def _inner(value: Any, build: Callable[[list[tuple[str, Any]]], Any], as_pairs: bool) -> Any:
-    from ._copying import deep_copy
-
-    kind = exact_type(value)
-    if _is_instance(value):
-        return build([(each.name, _inner(getattr(value, each.name), build, as_pairs)) for each in _real_fields(value)])
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return tuple.__new__(kind, [_inner(item, build, as_pairs) for item in value])
-    if kind in (list, tuple):
-        return kind(_inner(item, build, as_pairs) for item in value)
-    if issubclass(kind, dict):
-        pairs = [(_inner(key, build, as_pairs), _inner(item, build, as_pairs)) for key, item in value.items()]
-        if hasattr(kind, "default_factory"):
-            made = kind(value.default_factory)
-            made.update(pairs)
-            return made
-        return kind(pairs)
-    return deep_copy(value)
-
-
-def replace(value: Any, /, **changes: Any) -> Any:
-    """`dataclasses.replace`."""
-    if not _is_instance(value):
-        raise TypeError("replace() should be called on dataclass instances")
-    known = fields_of(value) or {}
-    for each in known.values():
-        if not each.init:
-            if each.name in changes:
-                raise ValueError(
-                    f"field {each.name} is declared with init=False, it cannot be specified with replace()"
-                )
-        elif each.name not in changes:
-            if each.is_init_var and each.default is MISSING:
-                raise ValueError(f"InitVar {each.name!r} must be specified with replace()")
-            if not each.is_init_var:
-                changes[each.name] = getattr(value, each.name)
-    return type(value)(**changes)
-
-
-def make_dataclass(name: Any, described: Any, *, bases: tuple[Any, ...] = (), **options: Any) -> Any:
-    """`dataclasses.make_dataclass`, with checked names and without a namespace."""
-    annotations: dict[str, str] = {}
-    space: dict[str, Any] = {"__annotations__": annotations, "__module__": "__main__"}
-    for each in described:
-        parts = (each,) if type(each) is str else tuple(each)
-        key = parts[0]
-        if type(key) is not str or not key.isidentifier() or keyword.iskeyword(key) or is_dunder(key):
-            raise TypeError(f"Field names must be valid identifiers: {key!r}")
-        if key in annotations:
-            raise TypeError(f"Field name duplicated: {key!r}")
-        annotations[key] = "Any"
-        if len(parts) == 3:
-            space[key] = parts[2]
-    if type(name) is not str or any(not is_user_class(base) for base in bases):
-        raise TypeError("make_dataclass() needs a name, and bases that are classes of the program")
-    return dataclass(UserType(name, tuple(bases), space), **options)
-
-
-def members() -> dict[str, Any]:
-    """The names of the facade."""
-    return {
-        "FrozenInstanceError": FrozenInstanceError,
-        "InitVar": INIT_VAR,
-        "KW_ONLY": KW_ONLY,
-        "MISSING": MISSING,
-        "Field": TypeStandIn("Field", Field),
-        "asdict": asdict,
-        "astuple": astuple,
-        "dataclass": dataclass,
-        "field": field,
-        "fields": fields,
-        "is_dataclass": is_dataclass,
-        "make_dataclass": make_dataclass,
-        "replace": replace,
-    }
+FIELD_TYPE: Final = TypeStandIn("Field", Field)
+"""`dataclasses.Field`, for `isinstance`."""

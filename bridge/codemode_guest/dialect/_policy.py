@@ -16,6 +16,7 @@ and the names of `CLASS_NAMES`.
 from __future__ import annotations
 
 import asyncio
+import calendar
 import collections
 import contextlib
 import csv
@@ -184,7 +185,7 @@ POLICY: Final[dict[type, frozenset[str]]] = {
     functools.cached_property: frozenset(),
     LRU_CACHE: words("cache_clear cache_info cache_parameters"),
     functools.partial: frozenset(),
-    functools._CacheInfo: words("hits misses maxsize currsize") | _NAMED_TUPLE,
+    type(functools.lru_cache(len).cache_info()): words("hits misses maxsize currsize") | _NAMED_TUPLE,
     operator.itemgetter: frozenset(),
     itertools.chain: words("from_iterable"),
     io.StringIO: _STREAM | words("errors newlines line_buffering"),
@@ -221,6 +222,9 @@ for _algorithm in ("md5", "sha1", "sha256", "sha512", "sha3_256", "shake_128", "
     POLICY[type(getattr(hashlib, _algorithm)())] = _HASH
 for _hash in ("sha224", "sha384", "sha3_224", "sha3_384", "sha3_512", "shake_256"):
     POLICY[type(getattr(hashlib, _hash)())] = _HASH
+for _enumeration in ("Day", "Month"):
+    if hasattr(calendar, _enumeration):
+        POLICY[getattr(calendar, _enumeration)] = _INTEGER | words("name value")
 if hasattr(statistics, "LinearRegression"):
     POLICY[statistics.LinearRegression] = words("slope intercept") | _NAMED_TUPLE
 

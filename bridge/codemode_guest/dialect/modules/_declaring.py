@@ -12,7 +12,7 @@ import enum
 import types
 from typing import Any, Final
 
-from .. import _dataclasses, _enums
+from .. import _dataclass_functions, _enums
 from .._namedtuples import NAMED_TUPLE
 from .._policy import ASYNC_GENERATOR, COROUTINE, FUNCTION, GENERATOR
 from .._types_seen import TYPE, opaque_type
@@ -135,7 +135,7 @@ def _typing_members() -> Members:
 def modules() -> dict[str, Members]:
     """The shared facades of this family."""
     return {
-        "dataclasses": _dataclasses.members(),
+        "dataclasses": _dataclass_functions.members(),
         "enum": {
             "Enum": _enums.ENUM,
             "IntEnum": _enums.INT_ENUM,
