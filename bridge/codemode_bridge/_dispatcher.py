@@ -92,6 +92,7 @@ class _Entry:
         "arguments",
         "duration",
         "line",
+        "lossy",
         "message",
         "name",
         "ran",
@@ -110,6 +111,7 @@ class _Entry:
         self.start_seq: int | None = None
         self.status: CallStatus = "abandoned"
         self.ran = False
+        self.lossy = False
         self.duration = 0.0
         self.message: str | None = None
 
@@ -252,7 +254,8 @@ class Dispatcher:
         entry = self._entries[call.call_id]
         entry.status = "aborted"  # until it settles: the run may end in the middle
         entry.ran = True
-        if call.arguments is not None:
+        entry.lossy = call.arguments is None
+        if not entry.lossy:
             entry.arguments = call.arguments
         if self._events is not None:
             record = self._record(entry)
@@ -291,8 +294,9 @@ class Dispatcher:
             "parent_call_id": outer.call_id,
             "sub_call_id": entry.sub_call_id,
             "name": entry.name,
-            "arguments": cast("dict[str, JsonValue]", entry.arguments),  # frozen: the log need not copy it
         }
+        if not entry.lossy:
+            record["arguments"] = cast("dict[str, JsonValue]", entry.arguments)  # frozen: the log need not copy it
         if outer.scope is not None:
             record["scope"] = outer.scope.name
         return record

@@ -326,6 +326,23 @@ class TestValues:
         assert [record.sub_call_id for record in result.calls] == ["outer:code:1", "outer:code:2"]
         assert len(approver.requests) == 1
 
+    async def test_arguments_that_are_no_json_fail_that_call_and_are_left_out_of_the_log(
+        self, registry: Registry, log: RecordingLog
+    ) -> None:
+        echo(registry)
+
+        async def program(request: CodeRunRequest) -> CodeRunResult:
+            message = await message_of(request, "echo", value=float("inf"))
+            return returns([message, await call(request, "echo", value=1)])
+
+        result = await run(registry, program)
+        assert "value" in result.value[0]
+        assert result.value[1] == 1
+        assert [record.status for record in result.calls] == ["failed", "done"]
+        first, second = log.of("tool/code-dispatch-start")
+        assert "arguments" not in first
+        assert second["arguments"] == {"value": 1}
+
 
 class TestScheduling:
     async def test_safe_calls_overlap_up_to_max_parallel(self, registry: Registry) -> None:
