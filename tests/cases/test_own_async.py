@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -244,3 +246,33 @@ def test_a_conclude_turn_counts_only_if_the_run_succeeds() -> None:
         world = World(program, [tool("last")], bodies={"last": last})
         result = world.run()
         assert bool(getattr(result.result, "concludes_turn", False)) is concluded
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("error", ["cancelled", "stop", "group", "memory", "generator exit"])
+async def test_whatever_a_tool_raises_ends_its_call_only(kind: str, error: str) -> None:
+    raised: dict[str, Callable[[], BaseException]] = {
+        "cancelled": asyncio.CancelledError,
+        "stop": StopIteration,
+        "group": lambda: ExceptionGroup("many", [ValueError("one")]),
+        "memory": MemoryError,
+        "generator exit": GeneratorExit,
+    }
+    registry = Registry()
+
+    def blow() -> None:
+        raise raised[error]()
+
+    async def blow_async() -> None:
+        blow()
+
+    registry.tool(name="blow", description="Fails.")(blow if kind == "sync" else blow_async)
+    world = World(
+        "try:\n    await tools.blow()\nexcept ToolCallError as e:\n    return [e.tool_name, len(e.message) > 0]", []
+    )
+    world.registry = registry
+    async with world.code_mode() as code_mode:
+        result = await world.run_in(code_mode)
+        assert result.ok, result.text
+        assert_same(result.value, ["blow", True])
+        assert (await code_mode.run("return 1")).value == 1
