@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from pydantic_core import to_json
+
 from ._annotations import is_async_callable
 from ._body import BodyOutcome, run_async, run_thread
 from ._call import ToolCall
@@ -263,4 +265,9 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 def _rendered(tool: Tool, call: ToolCall, value: Any) -> Any:
     if tool.render is not None:
         return as_content(tool.render(call.arguments, value))
-    return text_content(value if type(value) is str else _compact(value))
+    if type(value) is str:
+        return text_content(value)
+    try:
+        return text_content(_compact(value))
+    except ValueError:  # an integer of more digits than Python's own text conversion takes
+        return text_content(to_json(value).decode())

@@ -10,6 +10,7 @@ Rules
 
 from __future__ import annotations
 
+import decimal
 import json
 import os
 import threading
@@ -51,14 +52,20 @@ class EventLog(Protocol):
         ...
 
 
+def appends_at_once(log: EventLog | None) -> bool:
+    """Whether appending to it has no step at which a cancelled task could be stopped; of a log of another make: no."""
+    if log is None:
+        return True
+    append = type(log).append
+    return append is MemoryEventLog.append or (append is JsonlEventLog.append and not cast("JsonlEventLog", log).fsync)
+
+
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
 class MemoryEventLog:
     """A log in memory: `.events` is the list of what was appended."""
-
-    instant = True
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -91,8 +98,8 @@ class JsonlEventLog:
 
     def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
         self.path = Path(path)
-        self.instant = not fsync
-        self._fsync = fsync
+        self.fsync = fsync
+        """Whether each append waits for the disk."""
         self._lock = threading.Lock()
         self._broken: str | None = None
         self._fd: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -111,7 +118,7 @@ class JsonlEventLog:
             OSError: the system refused the write; the line was taken back.
         """
         frozen = freeze(data)
-        if not self._fsync:
+        if not self.fsync:
             return self._write(type, frozen)
         event = self._write(type, frozen)
         await anyio.to_thread.run_sync(self._sync)
@@ -152,7 +159,7 @@ class JsonlEventLog:
         with self._lock:
             fd, self._fd = self._fd, None
         if fd is not None:
-            if self._fsync:
+            if self.fsync:
                 os.fsync(fd)
             os.close(fd)
 
@@ -214,9 +221,18 @@ def _seq_of(line: bytes, path: Path) -> int:
     return _decode(line, f"{path}: its last line").seq
 
 
+def _parse(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer of more digits than Python's own text conversion takes; Decimal has no such limit
+        return json.loads(line, parse_int=lambda digits: int(decimal.Decimal(digits)))
+
+
 def _decode(line: bytes, where: str) -> Event:
     try:
-        fields: Any = json.loads(line)
+        fields: Any = _parse(line)
         event = Event(fields["seq"], fields["time"], fields["type"], fields["data"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise LogError(f"{where} is not an event ({describe_line(line)})") from error

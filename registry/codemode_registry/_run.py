@@ -13,7 +13,7 @@ from ._approval import Approver, question
 from ._audit import NativeAudit
 from ._call import CallAudit, CallTiming, CallToken, ToolCall
 from ._cancel import CancelSignal, LoopDoor
-from ._events import Event, EventLog
+from ._events import Event, EventLog, appends_at_once
 from ._json import FrozenDict, NotJsonError, freeze
 from ._layers import Hook, Layer
 from ._logging import LOGGER
@@ -122,7 +122,7 @@ class Run:
         self.settled = False
         self.result: ToolResult | None = None
         """The final result, once it is in the log."""
-        self.instant = self.events is None or getattr(self.events, "instant", False) is True
+        self.instant = appends_at_once(self.events)
         """Appending has no step at which a cancelled task could be stopped."""
         self.started = False
         """The start record is in the log."""

@@ -286,8 +286,6 @@ async def test_a_task_cancelled_in_any_stage_leaves_a_complete_pair_of_records(s
 
 async def test_a_slow_log_still_gets_its_record_when_the_task_is_cancelled() -> None:
     class Slow(MemoryEventLog):
-        instant = False
-
         async def append(self, type: str, data: Any) -> Any:
             await anyio.lowlevel.checkpoint()
             return await super().append(type, data)

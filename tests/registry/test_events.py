@@ -57,7 +57,7 @@ async def test_a_log_is_read_back_as_it_was_written_one_object_a_line(tmp_path: 
     datas: list[dict[str, Any]] = [
         {},
         {"a": [1, 2.5, None, "ü\n\u2028"]},
-        {"big": 10**40, "zero": -0.0},
+        {"big": 10**40, "bigger": 7**12_000, "zero": -0.0},
         {"s": "\ud800"},
         {"deep": nested},
     ]

@@ -799,6 +799,13 @@ async def test_the_default_rendering_is_the_string_itself_or_compact_json(value:
     assert text(await registry.call("t", {})) == expected
 
 
+async def test_an_integer_of_ten_thousand_digits_is_a_value_like_any_other() -> None:
+    registry, _ = traced({"n": 7**12_000})
+    result = await registry.call("t", {"n": 7**12_000})
+    assert ok(result) == {"n": 7**12_000}
+    assert len(text(result)) > 10_000
+
+
 async def test_a_renderer_gives_a_string_or_blocks_of_any_kind() -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     for rendered, expected in (

@@ -674,18 +674,28 @@ async def test_waiters_that_are_cancelled_together_do_not_keep_the_turn_that_one
     assert audit.lines[-2:] == ["start d", "settle d"]
 
 
-@settings(max_examples=60, deadline=None)
+CANCEL_AT = st.sampled_from([None, 0, 1, 2, 3, 5, 8, 12])
+
+
+@settings(max_examples=150, deadline=None)
 @given(
     mix=st.lists(
-        st.tuples(st.booleans(), st.booleans(), st.integers(0, 4), st.sampled_from([None, 0, 1, 2, 3, 5])), max_size=8
+        st.tuples(
+            st.booleans(),
+            st.booleans(),
+            st.booleans(),
+            st.integers(0, 4),
+            st.sampled_from([None, 0, 1, 2, 3, 5, 8, 12]),
+        ),
+        max_size=8,
     ),
     cap=st.integers(1, 3),
     order=st.sampled_from(["finish", "submission"]),
-    close_at=st.sampled_from([None, None, 0, 2, 4]),
+    close_at=st.sampled_from([None, None, 0, 2, 4, 7]),
     backend=st.sampled_from(["trio", "asyncio"]),
 )
 def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
-    mix: list[tuple[bool, bool, int, int | None]], cap: int, order: Any, close_at: int | None, backend: str
+    mix: list[tuple[bool, bool, bool, int, int | None]], cap: int, order: Any, close_at: int | None, backend: str
 ) -> None:
     registry = Registry()
     audit = Audit()
@@ -694,6 +704,21 @@ def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
         for _ in range(arguments["steps"]):
             await anyio.lowlevel.checkpoint()
 
+    async def slowly(call: ToolCall, *rest: Any) -> Any:
+        for _ in range(call.arguments["steps"] % 3):
+            await anyio.lowlevel.checkpoint()
+        if call.arguments["asks"] and len(rest) == 1:
+            return Ask()
+        return await rest[-1]()
+
+    async def approver(request: Any) -> str:
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        return "allowed-once"
+
+    registry.approver = approver
+    registry.pre_execute(slowly)
+    registry.post_execute(slowly)
     registry.register(raw("t", body, concurrency_safe=lambda arguments: arguments["safe"]))
 
     async def wait(ticket: CallTicket, cancel_at: int | None) -> None:
@@ -715,11 +740,11 @@ def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
         with anyio.fail_after(WAIT):
             async with stream_of(registry, audit, max_parallel=cap, settle_order=order) as stream:
                 tickets = [
-                    stream.submit("t", {"safe": safe, "steps": steps}, call_id=str(index), lazy=lazy)
-                    for index, (safe, lazy, steps, _) in enumerate(mix)
+                    stream.submit("t", {"safe": safe, "steps": steps, "asks": asks}, call_id=str(index), lazy=lazy)
+                    for index, (safe, lazy, asks, steps, _) in enumerate(mix)
                 ]
                 async with anyio.create_task_group() as group:
-                    for ticket, (_, _, _, cancel_at) in zip(tickets, mix, strict=True):
+                    for ticket, (_, _, _, _, cancel_at) in zip(tickets, mix, strict=True):
                         group.start_soon(wait, ticket, cancel_at)
                     if close_at is not None:
                         for _ in range(close_at):
