@@ -87,6 +87,8 @@ def _run(source: str, writer: int) -> None:
             if type(outcome.value) in (str, int, list, type(None)):
                 text += str(outcome.value)[:300] if type(outcome.value) is str else ""
         os.write(writer, text[:4000].encode(errors="replace"))
+    except MemoryError:
+        os.write(writer, b"killed: memory")
     except BaseException as error:
         os.write(writer, f"internal: {type(error).__name__}: {error}"[:4000].encode(errors="replace"))
     finally:
