@@ -28,9 +28,9 @@ BASE_EXCEPTIONS: Final[set[type]] = {
 """Host exceptions that a program's class may inherit from."""
 
 _WHOLE_BASE_HINTS: Final = {
-    dict: "keep a dict in an attribute, or inherit from collections.UserDict",
-    list: "keep a list in an attribute, or inherit from collections.UserList",
-    str: "keep a str in an attribute, or inherit from collections.UserString; for constants inherit from (str, Enum)",
+    dict: "keep a dict in an attribute and write the methods you need",
+    list: "keep a list in an attribute and write the methods you need",
+    str: "keep a str in an attribute; for constants inherit from (str, Enum)",
     int: "keep an int in an attribute; for constants inherit from enum.IntEnum",
     tuple: "inherit from typing.NamedTuple",
 }

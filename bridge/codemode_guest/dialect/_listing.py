@@ -45,7 +45,7 @@ LISTED: Final[Mapping[str, frozenset[str]]] = {
         nanj phase pi polar rect sin sinh sqrt tan tanh tau
         """
     ),
-    "collections": words("ChainMap Counter OrderedDict UserDict UserList abc defaultdict deque namedtuple"),
+    "collections": words("ChainMap Counter OrderedDict abc defaultdict deque namedtuple"),
     "collections.abc": words(
         """
         AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection Container

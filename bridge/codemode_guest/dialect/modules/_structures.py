@@ -124,9 +124,7 @@ register_type(SingleDispatch, ("register", "dispatch"))
 def modules() -> dict[str, Members]:
     """The shared facades of this family."""
     return {
-        "collections": pick(
-            collections, "ChainMap Counter OrderedDict UserDict UserList defaultdict deque", namedtuple=named_tuple
-        ),
+        "collections": pick(collections, "ChainMap Counter OrderedDict defaultdict deque", namedtuple=named_tuple),
         "collections.abc": pick(
             collections.abc,
             """AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection Container Coroutine
