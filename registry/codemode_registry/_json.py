@@ -19,11 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, NoReturn, SupportsIndex, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, cast
 
 from ._errors import CodeModeError
 
-JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
+else:
+    # A recursive alias of our own could not be resolved where a tool's annotation names it; pydantic's can, anywhere.
+    from pydantic import JsonValue as JsonValue
 
 MAX_DEPTH = 500
 """Containers inside containers. Python stands 1,000 frames; json.dumps and jsonschema-rs stand this depth too."""
