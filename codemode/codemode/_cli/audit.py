@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -85,6 +85,7 @@ def _examples(path: Path | None) -> dict[str, list[Any]]:
         raise ProjectError(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ProjectError(f"{str(path)!r} is not JSON: {error}") from None
-    if not isinstance(given, dict) or not all(isinstance(each, list) for each in given.values()):
+    examples = cast("dict[str, list[Any]]", given)
+    if not isinstance(given, dict) or not all(isinstance(each, list) for each in examples.values()):
         raise ProjectError(f"{str(path)!r} must hold an object: tool name -> list of arguments")
-    return given
+    return examples

@@ -41,7 +41,7 @@ def _refused(times: int) -> Callable[[RunResult], bool]:
     """Each of the program's tries was refused, and there were that many."""
 
     def came_to(result: RunResult) -> bool:
-        outcomes = cast("list[list[Any]]", result.value)
+        outcomes = cast("list[list[Any]]", result.value or [])
         return result.ok and len(outcomes) == times and all(outcome[0] != "got" for outcome in outcomes)
 
     return came_to

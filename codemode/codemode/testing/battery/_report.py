@@ -19,7 +19,7 @@ class Finding:
     attempt: str
     """The attempt's id, e.g. `names.alias`."""
     aims_at: str
-    """What it tries to get past: a guard, a policy, a restriction, an approval, a mode, a review, a timeout, the log."""
+    """What it tries to get past: a guard, policy, restriction, approval, mode, review, timeout, schema, or the log."""
     about: str
     """What it does, in one sentence."""
     tried: str
