@@ -27,6 +27,7 @@ import outcome as outcomes
 import trio
 
 from ._cancel import CancelSignal, LoopDoor
+from ._errors import leaves
 
 
 @dataclass(slots=True)
@@ -42,6 +43,46 @@ class BodyOutcome:
     """Its thread did not stop and was left behind."""
 
 
+def leaves_the_call(error: BaseException) -> bool:
+    """Whether an exception is none of the call's business: the interpreter's end, or the caller's task being cancelled.
+
+    A cancellation that belongs to another loop, or that nobody asked of this task, is a failure of whoever raised it.
+    """
+    for leaf in leaves(error):
+        if isinstance(leaf, (KeyboardInterrupt, SystemExit, GeneratorExit, trio.Cancelled)):
+            return True
+        if isinstance(leaf, asyncio.CancelledError):
+            task = _asyncio_task()
+            if task is not None and task.cancelling():
+                return True
+    return False
+
+
+def _asyncio_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # the loop is trio's
+        return None
+
+
+def _current_task() -> object:
+    task = _asyncio_task()
+    if task is not None:
+        return task
+    try:
+        return trio.lowlevel.current_task()
+    except RuntimeError:  # nobody runs: a coroutine is being closed
+        return None
+
+
+def _cancellations(task: object) -> int:
+    """How often an asyncio task was asked to stop; trio's are cancelled by their scopes, which are asked elsewhere."""
+    if not isinstance(task, asyncio.Task):
+        return 0
+    asked: int = task.cancelling()  # pyright: ignore[reportUnknownMemberType]
+    return asked
+
+
 class _Stop:
     """Cancels a scope when a signal is set, and remembers whether that came before the deadline."""
 
@@ -51,8 +92,8 @@ class _Stop:
         self.scope = scope
         self.at: float | None = None
         self._door = LoopDoor()
-        self._task = asyncio.current_task() if self._door.in_asyncio else None
-        self._cancelling = self._task.cancelling() if self._task is not None else 0
+        self._task = _current_task()
+        self._cancelling = _cancellations(self._task)
         self.forget = signal._listen(self._fired)
 
     def _fired(self) -> None:
@@ -64,7 +105,18 @@ class _Stop:
 
     def caller_is_cancelled(self) -> bool:
         """Whether asyncio's cancellation of the caller's task, which asyncio delivers once, has come since we began."""
-        return self._task is not None and self._task.cancelling() > self._cancelling
+        return _cancellations(self._task) > self._cancelling
+
+    def is_the_bodys(self, error: BaseException) -> bool:
+        """Whether the body raised it for reasons of its own: then it has merely failed."""
+        for leaf in leaves(error):
+            if isinstance(leaf, (KeyboardInterrupt, SystemExit, trio.Cancelled)):
+                return False
+            if isinstance(leaf, asyncio.CancelledError) and self.caller_is_cancelled():
+                return False
+            if isinstance(leaf, GeneratorExit) and _current_task() is not self._task:
+                return False  # our coroutine is being closed from outside
+        return True
 
     async def pass_on(self) -> None:
         """Raise the cancellation of the caller's task that the body has swallowed."""
@@ -96,10 +148,10 @@ async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, se
             ended.value = await body()
     except Exception as error:
         ended.error = error
-    except asyncio.CancelledError as error:
-        if stop.caller_is_cancelled():
+    except BaseException as error:
+        if not stop.is_the_bodys(error):
             raise
-        ended.error = error  # the body cancelled something of its own and let it out
+        ended.error = error
     finally:
         stop.forget()
     await stop.pass_on()
@@ -153,7 +205,9 @@ async def run_thread(
         return ended
     try:
         ended.value = result[0].unwrap()
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # whatever it is, a thread cannot bring the loop's cancellation
         ended.error = error
     else:
         if inspect.isawaitable(ended.value) and not ended.timed_out:

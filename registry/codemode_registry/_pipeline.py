@@ -25,6 +25,7 @@ Rules
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import time
@@ -34,6 +35,7 @@ from typing import Any, Protocol, cast
 import anyio
 
 from ._approval import ask
+from ._body import leaves_the_call
 from ._decisions import Allow, Ask, Decision, Deny
 from ._dispatch import aborted_success, check_arguments, dispatch
 from ._errors import describe
@@ -81,7 +83,11 @@ async def execute(run: Run, turn: Turn | None = None) -> ToolResult:
         try:
             result = await _travel(run, turn)
         except Exception as error:  # our own bug: it fails this call closed and leaves as a result like everything else
-            result = hard(run, f"internal error: {describe(error)}", error)
+            result = await _unplanned(run, turn, f"internal error: {describe(error)}", error)
+        except BaseException as error:  # a policy, wrapper or review let out a cancellation that nobody asked for
+            if leaves_the_call(error):
+                raise
+            result = await _unplanned(run, turn, describe(error), error)
         return await publish(run, result)
     except GeneratorExit:
         raise
@@ -93,6 +99,15 @@ async def execute(run: Run, turn: Turn | None = None) -> ToolResult:
         run.core._ended(run)
         if turn is not None:
             turn.done()
+
+
+async def _unplanned(run: Run, turn: Turn | None, message: str, error: BaseException) -> ToolResult:
+    """A stage ended in a way that it should not: the call fails closed, and settles in its turn like any other."""
+    result = hard(run, message, error)
+    if turn is not None:
+        turn.leave()
+        await turn.settle()
+    return result
 
 
 async def _travel(run: Run, turn: Turn | None) -> ToolResult:
@@ -319,7 +334,7 @@ def _finalized(run: Run, result: ToolResult) -> ToolResult:
         if content is None:
             return result
         content = as_content(content)
-    except Exception as error:
+    except (Exception, asyncio.CancelledError, GeneratorExit) as error:
         text = f"finalize_content: {error}" if isinstance(error, NotJsonError) else describe(error)
         return hard(run, text, error)
     if isinstance(result, ToolSuccess):
@@ -333,7 +348,7 @@ async def _notify(run: Run, hook: Hook, result: ToolResult) -> None:
         if inspect.isawaitable(said):
             _close(said)
             raise TypeError("an on_result observer must be a sync function")
-    except Exception as error:
+    except (Exception, asyncio.CancelledError, GeneratorExit) as error:  # sync code is told of no cancellation
         await run.warn("on_result", f'an observer of tool "{run.call.name}" failed: {describe(error)}')
 
 

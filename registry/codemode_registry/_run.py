@@ -109,6 +109,10 @@ class Run:
             parent,
             cancel if cancel is not None else CancelSignal(),
         )
+        self._begin_empty()
+
+    def _begin_empty(self) -> None:
+        """Nothing has happened yet."""
         self.tool: Tool | None = None
         self.finalize: Callable[..., Any] | None = None
         self.prepared: tuple[Tool, Any] | None = None

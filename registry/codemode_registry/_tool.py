@@ -177,7 +177,7 @@ class Tool:
         finalize_content: Callable[..., Any] | None = None,
         present_call: Callable[..., Any] | None = None,
         present_result: Callable[..., Any] | None = None,
-        annotations: ToolAnnotations | None = None,
+        annotations: ToolAnnotations = ToolAnnotations(),
     ) -> None:
         self.name = name
         self.description = description
@@ -192,7 +192,7 @@ class Tool:
         self.finalize_content = finalize_content
         self._present_call = present_call
         self._present_result = present_result
-        self.annotations = annotations if annotations is not None else ToolAnnotations()
+        self.annotations = annotations
         self._input: Schema | None = None
         self._output: Schema | None = None
         self._flavour: tuple[object, bool] | None = None

@@ -327,6 +327,55 @@ async def test_a_body_that_lets_out_a_cancellation_of_its_own_making_has_merely_
     failed(await registry.call("t", {}), "TOOL_ERROR")
 
 
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, StopIteration, MemoryError, BaseException])
+@pytest.mark.parametrize("sync", [True, False])
+async def test_whatever_a_body_raises_on_its_own_ends_its_call_only(error: type[BaseException], sync: bool) -> None:
+    registry, trace, _ = make()
+
+    def body(arguments: Any, ctx: ToolContext) -> None:
+        raise error
+
+    async def abody(arguments: Any, ctx: ToolContext) -> None:
+        await anyio.lowlevel.checkpoint()
+        raise error
+
+    registry.register(raw("t", body if sync else abody))
+    registry.register(returning("next", 1))
+    failed(await registry.call("t", {}), "TOOL_ERROR")
+    assert "post" in trace
+    assert ok(await registry.call("next", {})) == 1
+
+
+@pytest.mark.parametrize("stage", ["pre_execute", "around_execute", "post_execute", "guard"])
+async def test_a_cancellation_that_nobody_asked_for_fails_the_pipeline_closed(stage: str) -> None:
+    registry, _, _ = make()
+    registry.register(returning("t", 1))
+
+    async def hook(*args: Any) -> Any:
+        raise asyncio.CancelledError
+
+    def guard(call: ToolCall) -> None:
+        raise asyncio.CancelledError
+
+    getattr(registry, stage)(guard if stage == "guard" else hook)
+    failed(await registry.call("t", {}), "PIPELINE_ERROR")
+
+    def observer(call: ToolCall, result: ToolResult) -> None:
+        raise asyncio.CancelledError
+
+    registry.on_result(observer)
+    failed(await registry.call("t", {}), "PIPELINE_ERROR")
+
+
+async def test_a_call_that_is_closed_from_outside_is_closed() -> None:
+    registry, _, _ = make()
+    gate = Gate()
+    registry.register(raw("t", gate.body))
+    coroutine = registry.call("t", {})
+    coroutine.send(None)
+    coroutine.close()
+
+
 async def test_a_body_with_tasks_of_its_own_is_unwound_whole() -> None:
     registry, _, _ = make()
     gate = Gate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -421,6 +422,35 @@ async def test_an_audit_that_fails_fails_its_call_and_the_stream_goes_on() -> No
             assert "at settle" in failed(await tickets[1].wait(), "PIPELINE_ERROR")
             assert ok(await tickets[2].wait()) == "secret"
     assert audit.lines == ["start 1", "start 2", "settle 2"]
+
+
+@pytest.mark.parametrize("stage", ["pre_execute", "guard", "around_execute", "post_execute"])
+async def test_a_call_that_fails_in_an_unplanned_way_still_settles_in_its_turn(stage: str) -> None:
+    registry = Registry()
+    audit = Audit()
+    gates = gated(registry, "a", "b", "c")
+
+    async def hook(call: ToolCall, *rest: Any) -> Any:
+        if call.name == "b":
+            raise asyncio.CancelledError
+        return await rest[-1]()
+
+    def guard(call: ToolCall) -> None:
+        if call.name == "b":
+            raise asyncio.CancelledError
+
+    getattr(registry, stage)(guard if stage == "guard" else hook)
+    gates["b"].open.set()
+    with anyio.fail_after(WAIT):
+        async with stream_of(registry, audit, settle_order="submission") as stream:
+            tickets = [stream.submit(name, {}, call_id=name) for name in gates]
+            await gates["c"].until_entered()
+            gates["c"].open.set()
+            await anyio.wait_all_tasks_blocked()
+            assert audit.lines == ["start a", "start b", "start c"]
+            gates["a"].open.set()
+            failed(await tickets[1].wait(), "PIPELINE_ERROR")
+    assert audit.lines[3:] == ["settle a", "settle b", "settle c"]
 
 
 async def test_timing_says_where_the_milliseconds_went() -> None:
