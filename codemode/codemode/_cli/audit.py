@@ -85,7 +85,8 @@ def _examples(path: Path | None) -> dict[str, list[Any]]:
         raise ProjectError(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ProjectError(f"{str(path)!r} is not JSON: {error}") from None
-    examples = cast("dict[str, list[Any]]", given)
-    if not isinstance(given, dict) or not all(isinstance(each, list) for each in examples.values()):
+    if not isinstance(given, dict) or not all(
+        isinstance(each, list) for each in cast("dict[str, Any]", given).values()
+    ):
         raise ProjectError(f"{str(path)!r} must hold an object: tool name -> list of arguments")
-    return examples
+    return cast("dict[str, list[Any]]", given)
