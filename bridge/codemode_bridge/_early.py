@@ -199,6 +199,9 @@ class ZygoteProcess:
                 return
             self._ended = True
             self._control.close()
+            if self.forks == 0:  # It may be importing still, and has nobody to bury.
+                with contextlib.suppress(OSError):
+                    os.kill(self.pid, signal.SIGKILL)
         try:
             deadline = time.monotonic() + _LEAVE_SECONDS
             pause = 0.0005

@@ -2,12 +2,15 @@
 
 Every public name of the product is importable from here. The names are loaded on first use (PEP 562), from the one
 table below: `import codemode` alone must cost next to nothing, because the first thing a run needs is a child process,
-and that can start while the host is still importing its libraries.
+and that can start while the host is still importing its libraries. So the first use of a name that leads to a run
+starts the zygote (`_STARTERS`), and only then is the name loaded: the two take about as long, side by side. A process
+that never runs a program ends it with itself; `CODEMODE_START=late` leaves it to the first run.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,6 +81,7 @@ _HOMES = {
     "codemode._sync": "run_sync",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_STARTERS = frozenset(("CodeMode", "ProcessRuntime", "Registry", "run_sync"))
 
 __all__ = [
     "Accept",
@@ -133,6 +137,10 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _STARTERS and os.environ.get("CODEMODE_START") != "late":
+        from codemode_bridge._early import begin
+
+        begin()
     value: object = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value

@@ -14,7 +14,6 @@ Rules
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 from collections.abc import Awaitable, Callable
@@ -28,6 +27,7 @@ import trio
 
 from ._cancel import CancelSignal, LoopDoor
 from ._errors import leaves
+from ._loops import asyncio_cancellation, asyncio_task
 
 
 @dataclass(slots=True)
@@ -51,22 +51,15 @@ def leaves_the_call(error: BaseException) -> bool:
     for leaf in leaves(error):
         if isinstance(leaf, (KeyboardInterrupt, SystemExit, GeneratorExit, trio.Cancelled)):
             return True
-        if isinstance(leaf, asyncio.CancelledError):
-            task = _asyncio_task()
+        if isinstance(leaf, asyncio_cancellation()):
+            task = asyncio_task()
             if task is not None and task.cancelling():
                 return True
     return False
 
 
-def _asyncio_task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # the loop is trio's
-        return None
-
-
 def _current_task() -> object:
-    task = _asyncio_task()
+    task = asyncio_task()
     if task is not None:
         return task
     try:
@@ -77,10 +70,8 @@ def _current_task() -> object:
 
 def _cancellations(task: object) -> int:
     """How often an asyncio task was asked to stop; trio's are cancelled by their scopes, which are asked elsewhere."""
-    if not isinstance(task, asyncio.Task):
-        return 0
-    asked: int = task.cancelling()  # pyright: ignore[reportUnknownMemberType]
-    return asked
+    cancelling: Callable[[], int] | None = getattr(task, "cancelling", None)
+    return 0 if cancelling is None else cancelling()
 
 
 class _Stop:
@@ -112,7 +103,7 @@ class _Stop:
         for leaf in leaves(error):
             if isinstance(leaf, (KeyboardInterrupt, SystemExit, trio.Cancelled)):
                 return False
-            if isinstance(leaf, asyncio.CancelledError) and self.caller_is_cancelled():
+            if isinstance(leaf, asyncio_cancellation()) and self.caller_is_cancelled():
                 return False
             if isinstance(leaf, GeneratorExit) and _current_task() is not self._task:
                 return False  # our coroutine is being closed from outside
@@ -122,6 +113,8 @@ class _Stop:
         """Raise the cancellation of the caller's task that the body has swallowed."""
         await anyio.lowlevel.checkpoint_if_cancelled()
         if self.caller_is_cancelled():
+            import asyncio
+
             raise asyncio.CancelledError
 
     def timed_out(self, deadline: float | None) -> bool:

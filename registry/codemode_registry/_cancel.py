@@ -9,7 +9,6 @@ Rules
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,6 +16,8 @@ from typing import Any
 
 import anyio
 import trio
+
+from ._loops import asyncio_loop
 
 
 class LoopDoor:
@@ -29,9 +30,8 @@ class LoopDoor:
         self._post: Callable[..., Any]
         self.time: Callable[[], float]
         """The loop's clock; unlike anyio's it can be read in a callback, where no task runs."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = asyncio_loop()
+        if loop is None:
             self.in_asyncio = False
             self._post = trio.lowlevel.current_trio_token().run_sync_soon
             self.time = trio.current_time

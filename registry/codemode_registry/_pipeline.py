@@ -25,7 +25,6 @@ Rules
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 import time
@@ -42,6 +41,7 @@ from ._errors import describe
 from ._json import NotJsonError
 from ._layers import Hook
 from ._logging import LOGGER
+from ._loops import sync_failures
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content
 from ._review import review
 from ._run import Run
@@ -334,7 +334,7 @@ def _finalized(run: Run, result: ToolResult) -> ToolResult:
         if content is None:
             return result
         content = as_content(content)
-    except (Exception, asyncio.CancelledError, GeneratorExit) as error:
+    except sync_failures() as error:
         text = f"finalize_content: {error}" if isinstance(error, NotJsonError) else describe(error)
         return hard(run, text, error)
     if isinstance(result, ToolSuccess):
@@ -348,7 +348,7 @@ async def _notify(run: Run, hook: Hook, result: ToolResult) -> None:
         if inspect.isawaitable(said):
             _close(said)
             raise TypeError("an on_result observer must be a sync function")
-    except (Exception, asyncio.CancelledError, GeneratorExit) as error:  # sync code is told of no cancellation
+    except sync_failures() as error:  # sync code is told of no cancellation
         await run.warn("on_result", f'an observer of tool "{run.call.name}" failed: {describe(error)}')
 
 
