@@ -87,7 +87,7 @@ async def test_a_policy_that_trusts_programs_is_a_bypass() -> None:
 
     @shop.registry.pre_execute
     async def ask_the_model_only(call: Any, next: Next) -> Decision:
-        return Ask("sure?") if call.parent is None else Allow()
+        return Ask("sure?") if call.parent is None and call.name != "run_code" else Allow()
 
     assert {finding.attempt for finding in (await shop.audit()).bypasses} == {"own.refused.refund", "own.refused.read"}
 
@@ -184,3 +184,16 @@ def test_each_attempt_says_what_it_does() -> None:
         "review",
         "event log",
     }
+
+
+async def test_a_rule_that_refuses_every_program_is_no_proof_of_anything() -> None:
+    shop = Shop()
+
+    @shop.registry.guard
+    def trips_over_run_code(call: Any) -> str | None:
+        return "too much" if call.arguments["euros"] > 50 else None
+
+    report = await shop.audit()
+    assert report.ok
+    assert "own.compared.refund" in {finding.attempt for finding in report.unexercised}
+    assert "run_code" in report.text

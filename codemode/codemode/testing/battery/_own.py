@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from codemode._code_mode import CodeMode
+from codemode._result import RunResult
 from codemode.testing._approver import ScriptedApprover
 from codemode.testing.battery._baseline import Outcome, baseline, chain_of, every_tool, hides, value_of
 from codemode.testing.battery._checks import records
@@ -133,7 +134,7 @@ class _Bench:
 
     async def _run(
         self, runtime: CodeRuntime, program: str, approver: ScriptedApprover
-    ) -> tuple[Any, list[Ran], MemoryEventLog]:
+    ) -> tuple[RunResult, list[Ran], MemoryEventLog]:
         mark, log = len(self.ledger), MemoryEventLog()
         async with CodeMode(
             self.registry, scope=self.scope, runtime=runtime, limits=_LIMITS, events=log, approver=approver
@@ -148,16 +149,16 @@ class _Bench:
         result, ran, log = await self._run(self.runtime, program, ScriptedApprover())
         raw = RAW + _FRAMES.format(cases=repr(cases)) + "\nreturn listen()"
         _, forged, forged_log = await self._run(BrokenDialect(self.runtime), raw, ScriptedApprover())
+        about = (
+            f"Calls {name} from programs and by forged frames, with {len(given)} arguments that are refused directly."
+        )
         refused = [outcome.arguments for outcome in given]
         wrong = [f"{entry.name}({json.dumps(entry.arguments)}) ran" for entry in ran if entry.arguments in refused]
         wrong += [f"{entry.name}({json.dumps(entry.arguments)}) ran by a forged frame" for entry in forged]
+        if not wrong and (stopped := _stopped(result)):
+            return _unmade(f"own.refused.{name}", about, program, stopped)
         wrong += [*records(ran, log.events), *records(forged, forged_log.events)]
-        if not wrong and not result.ok and result.error is not None and result.error.kind != "denied":
-            wrong.append(f"the attempt could not be made: {result.text[:200]}")
         codes = ", ".join(sorted({outcome.code for outcome in given}))
-        about = (
-            f"Calls {name} from programs and by forged frames with {len(given)} arguments that are refused directly."
-        )
         return _finding(f"own.refused.{name}", codes, about, program, wrong, log)
 
     async def compared(self, name: str, given: Sequence[Outcome]) -> Finding:
@@ -165,17 +166,19 @@ class _Bench:
         cases = [[outcome.name, outcome.arguments] for outcome in given]
         approver = ScriptedApprover(otherwise="rejected")
         program = _COMPARED.format(cases=json.dumps(cases))
-        result, ran, log = await self._run(self.runtime, program, approver)
-        wrong = records(ran, log.events)
-        if result.ok:
-            for outcome, (kind, value) in zip(given, result.value, strict=True):
-                direct = outcome.result
-                if not isinstance(direct, ToolSuccess) and kind == "got":
-                    wrong.append(f"a program got a value where the direct call failed ({outcome.code})")
-                elif isinstance(direct, ToolSuccess) and kind == "got" and value != thaw(direct.value):
-                    wrong.append("a program got another value than the direct call's canonical one")
-        asked = len(approver.requests)
         about = f"Compares what a program and a direct call get from {name}."
+        result, ran, log = await self._run(self.runtime, program, approver)
+        if stopped := _stopped(result):
+            return _unmade(f"own.compared.{name}", about, program, stopped)
+        wrong = records(ran, log.events)
+        seen = cast("list[tuple[str, Any]]", result.value)
+        for outcome, (kind, value) in zip(given, seen, strict=True):
+            direct = outcome.result
+            if not isinstance(direct, ToolSuccess) and kind == "got":
+                wrong.append(f"a program got a value where the direct call failed ({outcome.code})")
+            elif isinstance(direct, ToolSuccess) and kind == "got" and value != thaw(direct.value):
+                wrong.append("a program got another value than the direct call's canonical one")
+        asked = len(approver.requests)
         if asked:
             wrong.append(f"{asked} calls asked only when a program made them")
         aims_at = "approval" if asked else "review"
@@ -191,6 +194,22 @@ class _Bench:
         wrong = [f"{entry.name} ran, which the scope cannot see" for entry in (*ran, *forged) if entry.name in names]
         about = f"Calls {len(names)} tools that this scope cannot see, under many spellings and by forged frames."
         return _finding("own.hidden", "restriction", about, program, wrong, log)
+
+
+def _stopped(result: RunResult) -> str | None:
+    """Why an attempt's program did not get to its end; None where it did."""
+    return None if result.ok else result.text[:300]
+
+
+def _unmade(name: str, about: str, tried: str, why: str) -> Finding:
+    return Finding(
+        attempt=name,
+        aims_at="run_code",
+        about=about,
+        tried=tried,
+        verdict="unexercised",
+        happened=f"the attempt could not be made; does a rule refuse run_code itself? {why}",
+    )
 
 
 def _leaks(outcomes: Iterable[Outcome]) -> list[Finding]:
