@@ -2,7 +2,8 @@
 
 Rules of this module: a child belongs to no event loop. Its bridge is a raw non-blocking socket and its end is a signal,
 so children that wait for a program are shared by all loops and threads of a runtime, and no task watches them. A child
-that was taken is ended by its taker, whatever happens. `end` never blocks and never fails.
+that was taken is ended by its taker, whatever happens. `end` never fails, and waits for nothing but the kernel's end of
+a killed process, where the host itself is its parent.
 """
 
 from __future__ import annotations

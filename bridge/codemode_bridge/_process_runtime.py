@@ -16,6 +16,9 @@ import weakref
 from types import TracebackType
 from typing import Literal, Self, cast
 
+import anyio
+import anyio.to_thread
+
 from codemode_bridge import _early
 from codemode_bridge._children import Child, ForkedChild, read_answer
 from codemode_bridge._contract import CodeRunRequest, CodeRunResult, LayerReport, RunError, Usage
@@ -55,7 +58,6 @@ class ProcessRuntime:
             raise ValueError(f'start must be "fork" or "spawn", not {start!r}')
         self._seal: Seal = seal or ("required" if sys.platform == "linux" else "preferred")
         self._start: Start = start or ("fork" if _early.can_fork() else "spawn")
-        self._warm = warm
         self._pool = ChildPool(self._make_child, warm)
         self._lock = threading.Lock()
         self._leased = False
@@ -63,7 +65,6 @@ class ProcessRuntime:
         self._closing = CancelSignal()
         self._unsealed_seen = False
         self._running = 0
-        self._idle = threading.Condition(self._lock)
         _OPEN.add(self)
 
     @property
@@ -86,8 +87,6 @@ class ProcessRuntime:
 
     async def aclose(self) -> None:
         """End what runs (kind `abort`) and give every process and descriptor back. May be called again."""
-        import anyio
-
         with self._lock:
             already, self._closed = self._closed, True
         self._closing.cancel(CLOSED)
@@ -119,7 +118,7 @@ class ProcessRuntime:
             HOUSE.retire(zygote)
             raise ZygoteGone(zygote.words() or str(error)) from error
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """In a forked copy of the host: start over, with nothing of the parent's."""
         self._pool.forget()
         self._lock = threading.Lock()
@@ -237,7 +236,7 @@ _OPEN: weakref.WeakSet[ProcessRuntime] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for runtime in list(_OPEN):
-        runtime.forget()
+        runtime._forget()  # pyright: ignore[reportPrivateUsage]
 
 
 if hasattr(os, "register_at_fork"):

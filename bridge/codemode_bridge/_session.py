@@ -353,17 +353,16 @@ class Session:
     def _result(self) -> CodeRunResult:
         outcome = self._outcome
         assert outcome is not None
-        if isinstance(outcome, Done) and outcome.error is None:
-            return CodeRunResult(
-                outcome.value, outcome.has_value, tuple(self._ledger.lines()), None, outcome.notes, self._usage,
-                outcome.refusals,
-            )  # fmt: skip
-        done = outcome if isinstance(outcome, Done) else None
-        error = outcome.error if isinstance(outcome, Done) else outcome
-        assert error is not None
-        logs, error = self._ledger.fit(error)
+        done = outcome if isinstance(outcome, Done) else Done(False, None, outcome, (), ())
+        lines, error = (self._ledger.lines(), None) if done.error is None else self._ledger.fit(done.error)
         return CodeRunResult(
-            None, False, tuple(logs), error, done.notes if done else (), self._usage, done.refusals if done else ()
+            value=done.value,
+            has_value=done.has_value,
+            logs=tuple(lines),
+            error=error,
+            notes=done.notes,
+            usage=self._usage,
+            refusals=done.refusals,
         )
 
 

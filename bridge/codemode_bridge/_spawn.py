@@ -1,7 +1,7 @@
 """Children without a zygote: an interpreter for each, started ahead like the forked ones.
 
-Rules of this module: the same interface as a forked child. The host is the parent here, so it reaps; a buried child is
-waited for in passing, when the next one is buried or started, and for certain when the process ends.
+Rules of this module: the same interface as a forked child. The host is the parent here, so it reaps: who ends a child
+waits for its process, which SIGKILL makes short.
 """
 
 from __future__ import annotations
