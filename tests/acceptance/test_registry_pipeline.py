@@ -563,7 +563,7 @@ class Unprintable(Exception):
         (Custom(), "Custom"),
         (KeyError(), "KeyError"),
         (StopAsyncIteration(), "StopAsyncIteration"),
-        (ExceptionGroup("many", [ValueError("one"), ValueError("two")]), "many"),
+        (ExceptionGroup("many", [ValueError("one"), ValueError("two")]), "one; two"),
     ],
 )
 async def test_a_body_that_raises_is_a_tool_error_and_is_reviewed(error: Exception, message: str) -> None:
