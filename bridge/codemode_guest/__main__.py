@@ -6,6 +6,7 @@ folders of what may be imported. Everything is imported here, before the seal.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -18,6 +19,8 @@ def main(mode: str) -> None:
     """
     # A library of the host may have opened descriptors that survive an exec. Only 0 to 4 are ours.
     os.closerange(5 if mode == "zygote" else 4, os.sysconf("SC_OPEN_MAX"))
+    # Nothing of what is loaded here becomes garbage; a child has its collector turned on with its program.
+    gc.disable()
     # asyncio works without ssl, and a child has no use for it: half of the import time and memory of asyncio.
     sys.modules["ssl"] = None  # type: ignore[assignment]
     if mode == "zygote":

@@ -156,11 +156,6 @@ def instance_names(cls: type) -> set[str]:
     return found
 
 
-def reachable_types() -> set[type]:
-    """The types of host objects that a program can hold, as far as the tables know."""
-    return set(TABLE) | set(POLICY) | set(_HIDDEN)
-
-
 @functools.cache
 def common_names() -> frozenset[str]:
     """`_COMMON`, less what some reachable type has without allowing it."""
@@ -191,6 +186,12 @@ def _stored_names(code: types.CodeType) -> Iterator[str]:
         stack.extend(constant for constant in each.co_consts if isinstance(constant, types.CodeType))
 
 
+_LEAVES: Final[frozenset[type]] = frozenset(
+    (str, int, float, bool, bytes, tuple, list, dict, set, frozenset, types.NoneType)
+) | frozenset((types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType))
+"""Types of module and class members in which no name of code is."""
+
+
 def _walk_modules(roots: Iterable[str]) -> tuple[set[str], set[str]]:
     """The names that the modules mention in any role, and those that are attributes of something in them."""
     mentioned: set[str] = set()
@@ -199,16 +200,18 @@ def _walk_modules(roots: Iterable[str]) -> tuple[set[str], set[str]]:
     stack: list[Any] = [sys.modules[root] for root in roots if root in sys.modules]
     while stack:
         value = stack.pop()
-        if id(value) in seen:
+        kind = type(value)
+        if kind in _LEAVES or id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, types.ModuleType):
             members = vars(value)
             attributes.update(name for name in members if type(name) is str)
-            stack.extend(list(members.values()))
+            stack.extend(members.values())
         elif isinstance(value, type):
-            attributes.update(dir(value))
-            stack.extend(list(value.__dict__.values()))
+            # Not `dir`, which gathers what the classes of its order have again for each class: they are visited too.
+            attributes.update(value.__dict__)
+            stack.extend(value.__dict__.values())
             stack.extend(value.__mro__)
         else:
             function = _plain_function(value)
@@ -225,12 +228,16 @@ def _host() -> tuple[frozenset[str], frozenset[str]]:
 
     mentioned, attributes = _walk_modules(["builtins", "types", *REAL_MODULES])
     stack = list(object.__subclasses__())
+    seen: set[type] = set()
     while stack:
         cls = stack.pop()
+        if cls in seen:
+            continue
+        seen.add(cls)
         module: object = type.__dict__["__module__"].__get__(cls)
         known = not isinstance(module, str) or module.partition(".")[0] in sys.stdlib_module_names
         if known and cls not in USER_METACLASSES:
-            attributes.update(dir(cls))
+            attributes.update(cls.__dict__)  # the bases' names came with the bases
             stack.extend(type.__subclasses__(cls))
     for cls in [*POLICY, *_HIDDEN]:
         attributes.update(instance_names(cls))
