@@ -19,7 +19,6 @@ from collections.abc import Callable
 from json.scanner import make_scanner
 from typing import cast
 
-_STATES = ("new", "waiting", "running", "finished")
 _SENDS: dict[tuple[str, str], str] = {
     ("new", "ready"): "waiting",
     ("running", "call"): "running",

@@ -14,11 +14,12 @@ import sys
 import traceback
 from typing import NoReturn, cast
 
-from codemode_guest import _limits, _program
+from codemode_guest import _limits, _program, _seal
 from codemode_guest._channel import ChannelClosed, GuestChannel
 from codemode_guest._loop import GuestLoop
-from codemode_guest._rehearsal import rehearse
-from codemode_guest._seal import ChildSeal
+from codemode_guest._rehearsal import load, rehearse
+from codemode_guest._seal import ChildSeal, Layer
+from codemode_guest._seal_proof import prove
 from codemode_guest._syscalls import BRIDGE_FD
 from codemode_guest._unrestricted import run_unrestricted
 
@@ -27,6 +28,24 @@ EXIT_OVER = 0
 EXIT_SEAL = 70
 EXIT_BROKEN = 71
 EXIT_MEMORY = 72
+
+
+def prepare(*, parent: int | None) -> tuple[Nursery, list[Layer]]:
+    """Load, seal this process and prove the seal; -> what children are made of, and the layers that hold.
+
+    Args:
+        parent: the process that children die with; None for a child that is this very process.
+    """
+    load()
+    system = _seal.kernel()
+    address_space = _limits.address_space()
+    layers = _seal.seal_zygote(system)
+    seal = None
+    if system is not None:
+        seal = ChildSeal(system, parent=parent)
+        layers += prove(seal, system)
+    sealed = all(layer.holds for layer in layers if layer.required)
+    return Nursery(seal, sealed=sealed, address_space=address_space), layers
 
 
 class Nursery:

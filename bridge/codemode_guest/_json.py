@@ -24,7 +24,6 @@ import asyncio
 import collections
 import datetime
 import decimal
-import json
 import math
 import sys
 import types
@@ -34,6 +33,7 @@ from typing import Any
 
 from codemode_guest import dialect
 from codemode_guest._calls import UnawaitedCall
+from codemode_guest._channel import encode
 from codemode_guest._plain import MAX_DEPTH, SCALARS, TooBig, is_plain
 
 __all__ = ["CONVERTED", "NotJson", "TooBig", "encode_arguments", "encode_completion"]
@@ -63,9 +63,6 @@ _SORTABLE: frozenset[type] = frozenset(
     (str, int, float, bool, tuple, bytes, datetime.date, datetime.datetime, datetime.time, uuid.UUID, decimal.Decimal)
 )
 """Types whose comparison runs no code of the program (a tuple's may; a program only harms its own result)."""
-
-_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
-_ENCODE_ASCII = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":")).encode
 
 
 class NotJson(Exception):
@@ -118,22 +115,18 @@ def _encode(value: object, root: str, most: int) -> tuple[bytes, list[str]]:
     if not is_plain(value, most):
         value, notes = _rebuilt(value, root, most)
     try:
-        text = _ENCODE(value)
+        return encode(value), notes
     except ValueError:
         # NaN or an infinity, which the walk names, or an int of more digits than str() takes, which is exact here.
         value, notes = _rebuilt(value, root, most)
-        text = _with_long_integers(value)
-    try:
-        return text.encode("utf-8"), notes
-    except UnicodeEncodeError:  # lone surrogates: escaped, so that the frame is UTF-8
-        return _ENCODE_ASCII(value).encode("ascii"), notes
+        return _with_long_integers(value), notes
 
 
-def _with_long_integers(value: object) -> str:
+def _with_long_integers(value: object) -> bytes:
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:
-        return _ENCODE(value)
+        return encode(value)
     finally:
         sys.set_int_max_str_digits(before)
 
@@ -201,14 +194,7 @@ class _Walk:
             return simple(value)
         if kind in (tuple, set, frozenset, collections.deque) or kind in _VIEWS or dialect.is_namedtuple(value):
             self._note(path, kind, "list")
-            items = (
-                _sorted(value)
-                if kind in (set, frozenset)
-                else list(tuple.__iter__(value))
-                if (isinstance(value, tuple))
-                else list(value)
-            )
-            return self._list(items, path, depth, identity=id(value))
+            return self._list(_items(value), path, depth, identity=id(value))
         is_member, member = dialect.enum_value(value)
         if is_member and type(member) in (str, int):
             self._note(path, kind, "its value")
@@ -335,6 +321,13 @@ _SIMPLE: dict[type, Callable[[Any], str]] = {
     uuid.UUID: _text_of,
     decimal.Decimal: _text_of,
 }
+
+
+def _items(value: Any) -> list[object]:
+    """What a collection holds, in an order that is the same each time; a named tuple's own `__iter__` is not asked."""
+    if type(value) in (set, frozenset):
+        return _sorted(value)
+    return list(tuple.__iter__(value)) if isinstance(value, tuple) else list(value)
 
 
 def _sorted(items: set[object] | frozenset[object]) -> list[object]:

@@ -27,17 +27,15 @@ class LogChannel(Protocol):
 class Output:
     """A text stream that sends each write as a `log` frame."""
 
-    __slots__ = ("_channel", "wrote")
+    __slots__ = ("_channel",)
 
     def __init__(self, channel: LogChannel) -> None:
         self._channel = channel
-        self.wrote = False
 
     def write(self, text: str) -> int:
         """Send `text` and return its length; the empty text sends nothing."""
         if not text:
             return 0
-        self.wrote = True
         if len(text) <= _PIECE:
             self._channel.send("log", {"text": text})
         else:

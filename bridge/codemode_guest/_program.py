@@ -57,7 +57,7 @@ async def run_program(frame: Mapping[str, object], channel: Channel) -> None:
     source = str(frame.get("program", ""))
     specs = _specs(frame.get("tools"))
     try:
-        program = dialect.compile_program(source, tool_names=[str(spec["name"]) for spec in specs])
+        program = dialect.compile_program(source)
     except dialect.ProgramRefused as refused:
         refusals: list[list[object]] = [[refusal.line, refusal.column, refusal.message] for refusal in refused.refusals]
         _done(channel, error=refusal_error(refused, source.split("\n")), refusals=refusals)

@@ -62,8 +62,8 @@ def error_of(error: BaseException, program: dialect.Program, forgotten: Sequence
 def refusal_error(refused: dialect.ProgramRefused, lines: Sequence[str]) -> dict[str, object]:
     """Describe a program that does not compile or that the dialect refuses: all reasons at once."""
     refusals = refused.refusals
-    told = [_cut(f"line {refusal.line}: {refusal.message}" if refusal.line else refusal.message, 2_000)
-            for refusal in refusals]  # fmt: skip
+    told = [f"line {refusal.line}: {refusal.message}" if refusal.line else refusal.message for refusal in refusals]
+    told = [_cut(each, 2_000) for each in told]
     told = [told[0], *(each.partition(_LISTING)[0] for each in told[1:])] if told else told
     message = told[0].partition(": ")[2] if len(told) == 1 and refusals[0].line else "\n".join(told)
     first = refusals[0] if refusals else None

@@ -9,22 +9,12 @@ from __future__ import annotations
 import faulthandler
 from typing import NoReturn
 
-from codemode_guest import _limits, _seal
-from codemode_guest._child import Nursery
-from codemode_guest._rehearsal import load
-from codemode_guest._seal_proof import prove
+from codemode_guest._child import prepare
 from codemode_guest._syscalls import BRIDGE_FD
 
 
 def main() -> NoReturn:
     """Be a child on descriptor 3."""
     faulthandler.enable(file=BRIDGE_FD, all_threads=False)
-    load()
-    system = _seal.kernel()
-    address_space = _limits.address_space()
-    layers = _seal.seal_zygote(system)
-    seal = None if system is None else _seal.ChildSeal(system, parent=None)
-    if seal is not None and system is not None:
-        layers += prove(seal, system)
-    sealed = all(layer.holds for layer in layers if layer.required)
-    Nursery(seal, sealed=sealed, address_space=address_space).live(BRIDGE_FD)
+    nursery, _ = prepare(parent=None)
+    nursery.live(BRIDGE_FD)

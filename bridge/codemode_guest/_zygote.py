@@ -26,10 +26,7 @@ import sys
 from dataclasses import asdict
 from typing import NoReturn
 
-from codemode_guest import _limits, _seal
-from codemode_guest._child import Nursery
-from codemode_guest._rehearsal import load
-from codemode_guest._seal_proof import prove
+from codemode_guest._child import prepare
 from codemode_guest._syscalls import BRIDGE_FD
 
 CONTROL_FD = 4
@@ -49,15 +46,7 @@ class Zygote:
         self._host = os.getppid()
         self._children: dict[int, int] = {}  # The host's number to the process id.
         self._dying: set[int] = set()
-        load()
-        system = _seal.kernel()
-        address_space = _limits.address_space()
-        self._layers = _seal.seal_zygote(system)
-        seal = None if system is None else _seal.ChildSeal(system, parent=os.getpid())
-        if seal is not None and system is not None:
-            self._layers += prove(seal, system)
-        sealed = all(layer.holds for layer in self._layers if layer.required)
-        self._nursery = Nursery(seal, sealed=sealed, address_space=address_space)
+        self._nursery, self._layers = prepare(parent=os.getpid())
 
     def serve(self) -> None:
         """Obey until the control socket ends."""

@@ -224,3 +224,8 @@ def test_many_problems_are_named_at_once_and_then_counted() -> None:
     message = returned("[b'' for _ in range(30)]").error["message"]
     assert "result[9] is a bytes" in message
     assert "and 20 more" in message
+
+
+def test_a_long_integer_beside_a_lone_surrogate_is_still_exact() -> None:
+    driven = returned("['\\ud800', 10 ** 5000]")
+    assert driven.value == ["\ud800", 10**5000]

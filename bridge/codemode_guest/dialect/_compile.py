@@ -10,7 +10,7 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Final
@@ -19,7 +19,7 @@ from . import _bounds
 from . import _messages as messages
 from ._analysis import Analysis, analyse
 from ._build import at, fill_locations, hook
-from ._names import MAIN_NAME, PROGRAM_FILENAME
+from ._names import MAIN_NAME, PROGRAM_FILENAME, words
 from ._refusal import ProgramRefused, Refusal
 from ._source import SourceText, is_indented, read_source
 from ._statements import Transformer
@@ -32,42 +32,13 @@ _COMPILE_STACK: Final = 12_000
 
 _ANY_NAME: Final[Mapping[str, frozenset[str]]] = {"tools": frozenset(["*"]), "codemode": frozenset(["*"])}
 
-_OTHER_LANGUAGES: Final = frozenset(
-    [
-        "ls",
-        "cd",
-        "cat",
-        "pip",
-        "pip3",
-        "npm",
-        "npx",
-        "curl",
-        "wget",
-        "git",
-        "echo",
-        "grep",
-        "rm",
-        "mkdir",
-        "cp",
-        "mv",
-        "python",
-        "python3",
-        "node",
-        "sudo",
-        "apt",
-        "bash",
-        "sh",
-        "cmd",
-        "const",
-        "let",
-        "var",
-        "function",
-        "SELECT",
-        "INSERT",
-        "#!/bin/bash",
-        "#!/bin/sh",
-    ]
+_OTHER_LANGUAGES: Final = words(
+    """
+    ls cd cat pip pip3 npm npx curl wget git echo grep rm mkdir cp mv python python3 node sudo apt bash sh cmd
+    const let var function SELECT INSERT #!/bin/bash #!/bin/sh
+    """
 )
+"""What a program in another language begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +59,11 @@ class Program:
     """Listed modules that are used without an import."""
 
 
-def compile_program(source: str, *, tool_names: Sequence[str] = ()) -> Program:
+def compile_program(source: str) -> Program:
     """Compile the body of an async function.
 
     Args:
         source: what the model sent.
-        tool_names: names of the tools, for messages.
 
     Returns:
         The compiled program.

@@ -5,8 +5,9 @@ has it in its row of the table.  Two kinds of names qualify:
 
 - names of `_COMMON`, a fixed list, less those that some reachable type has and the table does not allow;
 - names that no host object has at all: no name in a module that the facades are made from or that those modules can
-  reach, no attribute of any of their classes, and nothing that their code ever stores in an instance.  Such a name can
-  only be the program's own.
+  reach, no attribute of any of their classes, and nothing that their code ever stores in an instance.  Our own code is
+  host code too: the child's modules, and the module of every class that `allow_type` was given.  Such a name can only
+  be the program's own.
 
 Native stores are for names that this host code does not mention in any role (attribute, global, constant), and for
 common names that no host object which takes new attributes has or mentions: nothing is changed for host code.
@@ -26,6 +27,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ._facade import FACADES
 from ._names import FRAME_NAMES, words
 from ._policy import EXCEPTION_POLICY, POLICY
 from ._tables import TABLE
@@ -160,9 +162,14 @@ def instance_names(cls: type) -> set[str]:
 def common_names() -> frozenset[str]:
     """`_COMMON`, less what some reachable type has without allowing it."""
     unsafe: set[str] = set(FRAME_NAMES)
-    for cls in set(POLICY) | set(_HIDDEN):
+    for cls in _reachable():
         unsafe |= set(dir(cls)) - TABLE.get(cls, frozenset())
     return _COMMON - unsafe
+
+
+def _reachable() -> set[type]:
+    """The classes of host objects that programs hold: what the tables know, tools and modules among it."""
+    return {cls for cls in (*POLICY, *TABLE, *_HIDDEN) if type(cls) not in USER_METACLASSES}
 
 
 _STORE_ATTR: Final = opcode.opmap["STORE_ATTR"]
@@ -223,10 +230,11 @@ def _walk_modules(roots: Iterable[str]) -> tuple[set[str], set[str]]:
 
 @functools.cache
 def _host() -> tuple[frozenset[str], frozenset[str]]:
-    """One walk over the host code that programs can reach, once per process (about 50 ms): mentioned, attributes."""
+    """One walk over the host code that programs can reach, once per process (about 30 ms): mentioned, attributes."""
     from .modules import REAL_MODULES
 
-    mentioned, attributes = _walk_modules(["builtins", "types", *REAL_MODULES])
+    own = _own_modules()
+    mentioned, attributes = _walk_modules(["builtins", "types", *REAL_MODULES, *own])
     stack = list(object.__subclasses__())
     seen: set[type] = set()
     while stack:
@@ -235,13 +243,23 @@ def _host() -> tuple[frozenset[str], frozenset[str]]:
             continue
         seen.add(cls)
         module: object = type.__dict__["__module__"].__get__(cls)
-        known = not isinstance(module, str) or module.partition(".")[0] in sys.stdlib_module_names
+        known = not isinstance(module, str) or module in own or module.partition(".")[0] in sys.stdlib_module_names
         if known and cls not in USER_METACLASSES:
             attributes.update(cls.__dict__)  # the bases' names came with the bases
             stack.extend(type.__subclasses__(cls))
     for cls in [*POLICY, *_HIDDEN]:
         attributes.update(instance_names(cls))
     return frozenset(mentioned | attributes) | FRAME_NAMES, frozenset(attributes) | FRAME_NAMES
+
+
+def _own_modules() -> set[str]:
+    """The modules that are loaded of this package and beside it, and those that gave programs a class of theirs.
+
+    A tool's object holds the calls of its run, and they hold the bridge: no name of those may be loaded natively.
+    """
+    package = __name__.partition(".")[0]
+    found = {name for name in list(sys.modules) if name == package or name.startswith(f"{package}.")}
+    return found | {str(cls.__module__) for cls in _reachable()}
 
 
 def host_names() -> frozenset[str]:
@@ -258,10 +276,18 @@ def host_attributes() -> frozenset[str]:
 def mutable_names() -> frozenset[str]:
     """Every name that a reachable host object which takes new attributes, or its class, has or mentions."""
     names: set[str] = set()
-    for cls in {*POLICY, *EXCEPTION_POLICY}:
-        if cls.__dictoffset__ or not cls.__flags__ & _IMMUTABLE_TYPE:
+    for cls in _reachable() | _handed_out() | set(EXCEPTION_POLICY):
+        if (cls.__dictoffset__ or not cls.__flags__ & _IMMUTABLE_TYPE) and cls not in FACADES:
             names |= instance_names(cls)
     return frozenset(names)
+
+
+def _handed_out() -> set[type]:
+    """The classes that facades hand out as themselves, and those under them: `self` may be a class, too."""
+    from .modules import shared_members
+
+    found = {value for value in shared_members() if isinstance(value, type)}
+    return {each for cls in found for each in cls.__mro__ if type(each) not in USER_METACLASSES}
 
 
 _IMMUTABLE_TYPE: Final = 1 << 8

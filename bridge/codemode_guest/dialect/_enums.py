@@ -64,7 +64,6 @@ INT_ENUM: Final = _base("IntEnum", enum.IntEnum)
 STR_ENUM: Final = _base("StrEnum", enum.StrEnum)
 FLAG: Final = _base("Flag", enum.Flag)
 INT_FLAG: Final = _base("IntFlag", enum.IntFlag)
-BASES: Final[tuple[Any, ...]] = (ENUM, INT_ENUM, STR_ENUM, FLAG, INT_FLAG)
 
 
 def is_enum_base(bases: tuple[Any, ...]) -> bool:

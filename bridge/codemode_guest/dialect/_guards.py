@@ -16,9 +16,9 @@ from typing import Any, Final
 from ._format import safe_format, safe_format_map
 from ._magic import read_magic, super_attribute
 from ._names import ENUM_READABLE, FRAME_NAMES, is_dunder, is_reserved
-from ._policy import CLASS_NAMES, COROUTINE, EXCEPTION_POLICY, FUNCTION, POLICY
+from ._policy import CLASS_NAMES, EXCEPTION_POLICY, FUNCTION, POLICY
 from ._tables import GETTERS, OVERRIDES, TABLE, denied
-from ._user_types import USER_METACLASSES, exact_type, is_program_function, is_user_class, mro
+from ._user_types import USER_METACLASSES, exact_type, is_program_function, mro
 
 _MISSING: Final = object()
 
@@ -215,5 +215,3 @@ _CLASS_OVERRIDES: Final[dict[tuple[type, str], Any]] = {
 }
 
 _fill()
-
-__all__ = ["COROUTINE", "allow_type", "dynamic_getattr", "dynamic_hasattr", "guarded_getattr", "is_user_class"]

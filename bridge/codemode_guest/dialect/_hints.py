@@ -30,8 +30,6 @@ def hint(error: BaseException, program: Program) -> str | None:
         return _attribute(error)
     if isinstance(error, NameError):
         return _name(error, program)
-    if isinstance(error, KeyError):
-        return _key(error)
     if isinstance(error, TypeError):
         return _type(error)
     if isinstance(error, SystemExit):
@@ -83,10 +81,6 @@ def _name(error: NameError, program: Program) -> str | None:
         f"{text}tools are called as `await tools.<name>(...)`; besides the program's own names there are `tools`, "
         "`ToolCallError` and the built-ins"
     )
-
-
-def _key(error: KeyError) -> str | None:
-    return None
 
 
 def _type(error: TypeError) -> str | None:

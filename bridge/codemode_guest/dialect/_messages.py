@@ -6,7 +6,7 @@ Written for a model that has one more turn: each names the thing, says why in a 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 GLOBAL_NAMES: Final = frozenset(["tools", "codemode"])
@@ -214,8 +214,3 @@ def not_python(first: str) -> str:
         f"this is no Python program (it starts with `{first}`): `code` must be the body of an async Python function; "
         "call tools with `await tools.<name>(...)`"
     )
-
-
-def too_many(counts: Mapping[str, int]) -> str:
-    """The tail of a long list of refusals."""
-    return f"and {sum(counts.values())} more"

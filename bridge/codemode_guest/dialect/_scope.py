@@ -34,18 +34,13 @@ class ScopeStack:
 
     @property
     def inner(self) -> Scope:
-        """The innermost scope of any kind."""
+        """The innermost scope of any kind; a class body counts as itself."""
         return self._scopes[-1]
 
     @property
     def in_class(self) -> bool:
         """Whether the node stands directly in a class body."""
         return self._scopes[-1].kind == "class"
-
-    @property
-    def function(self) -> Scope:
-        """The innermost scope that code runs in (a class body counts as itself)."""
-        return self._scopes[-1]
 
     @property
     def class_name(self) -> str | None:

@@ -75,7 +75,7 @@ class Transformer(ExpressionTransformer):
         return self.node_contents_visit(node)
 
     def _needs_async(self, node: Any) -> Any:
-        scope = self.scopes.function
+        scope = self.scopes.inner
         if not scope.is_async:
             what = "async for" if isinstance(node, ast.AsyncFor) else "async with"
             self.refuse(node, messages.async_outside(what, scope.name), "syntax")
@@ -97,7 +97,7 @@ class Transformer(ExpressionTransformer):
             last = _is_last_hook(node.value)
             value: ast.expr = self.visit(node.value)
             node.value = value
-            if self.scopes.function.kind == "program" and not last:
+            if self.scopes.inner.kind == "program" and not last:
                 node.value = at(ast.Tuple([ast.Constant(True), value], ast.Load()), node)
         return node
 
@@ -113,7 +113,7 @@ class Transformer(ExpressionTransformer):
         """`global`: the program declares the name as well (`_compile`), so that all of it means one variable."""
         for name in node.names:
             self.check_name(node, name)
-        return at(ast.Pass(), node) if self.scopes.function.kind == "program" else node
+        return at(ast.Pass(), node) if self.scopes.inner.kind == "program" else node
 
     # ---- imports: never a native one (IMPORT_FROM falls back to sys.modules)
 

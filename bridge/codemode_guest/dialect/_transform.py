@@ -265,7 +265,7 @@ class ExpressionTransformer(RestrictingNodeTransformer):
 
     def _run_coroutine(self, node: ast.Call) -> ast.expr:
         """`asyncio.run(x)`: the program runs inside a loop already, so that means `await x`."""
-        if not self.scopes.function.is_async:
+        if not self.scopes.inner.is_async:
             self.refuse(node, messages.RUN_IN_SYNC)
             return node
         return at(ast.Await(at(hook("<async-run>", self.visit(node.args[0])), node)), node)
@@ -330,14 +330,14 @@ class ExpressionTransformer(RestrictingNodeTransformer):
 
     def visit_Await(self, node: ast.Await) -> ast.Await:
         """`await`, with a word for those who put it into a plain function."""
-        scope = self.scopes.function
+        scope = self.scopes.inner
         if not scope.is_async:
             self.refuse(node, messages.await_outside(scope.kind, scope.name), "syntax")
         node.value = self.visit(node.value)
         return node
 
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> Any:
-        if self.scopes.function.kind == "program":
+        if self.scopes.inner.kind == "program":
             self.refuse(node, messages.YIELD_AT_TOP)
         return self.node_contents_visit(node)
 

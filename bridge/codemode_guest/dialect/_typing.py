@@ -89,9 +89,21 @@ class TypeStandIn:
 
 register_type(TypeStandIn, ())
 
+
+class _TypedDictName(TypeStandIn):
+    """`typing.TypedDict`: a base, and a function of a name and fields."""
+
+    __slots__ = ()
+
+    def __call__(self, name: Any, fields: Any = None, /, *, total: bool = True) -> TypedDictType:
+        return TypedDictType(str(name), {str(key): "" for key in (fields or {})})
+
+
+register_type(_TypedDictName, ())
+
 GENERIC: Final = TypeStandIn("Generic")
 PROTOCOL: Final = TypeStandIn("Protocol")
-TYPED_DICT: Final = TypeStandIn("TypedDict")
+TYPED_DICT: Final = _TypedDictName("TypedDict")
 ABC: Final = TypeStandIn("ABC")
 
 
@@ -220,11 +232,6 @@ def make_typed_dict(name: str, bases: tuple[Any, ...], annotations: dict[str, st
         if type(base) is TypedDictType:
             keys.update(base.inherited())
     return TypedDictType(name, keys | annotations)
-
-
-def typed_dict(name: Any, fields: Any = None, /, *, total: bool = True) -> TypedDictType:
-    """`TypedDict("Row", {"id": int})`."""
-    return TypedDictType(str(name), {str(key): "" for key in (fields or {})})
 
 
 def abstract_method(function: Any) -> Any:

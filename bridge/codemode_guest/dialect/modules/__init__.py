@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .._facade import FACADES, facade_class, make_facade
+from .._facade import facade_class, make_facade
 from .._messages import module_attribute
+from .._names import words
 from .._tables import GETTERS, TABLE
 from . import (
     _concurrent,
@@ -34,17 +35,9 @@ _RUN_NAMES: Final[dict[str, frozenset[str]]] = {
     "random": RANDOM_NAMES,
     "sys": _surroundings.SYS_NAMES,
     "logging": _logging.NAMES,
-    "pprint": frozenset(["pformat", "pprint", "pp"]),
-    "traceback": frozenset(
-        [
-            "format_exc",
-            "format_exception",
-            "format_exception_only",
-            "print_exc",
-            "print_exception",
-            "format_tb",
-            "print_tb",
-        ]
+    "pprint": words("pformat pprint pp"),
+    "traceback": words(
+        "format_exc format_exception format_exception_only print_exc print_exception format_tb print_tb"
     ),
     "contextlib": frozenset([*_concurrent.CONTEXTLIB, "redirect_stdout", "redirect_stderr"]),
 }
@@ -74,6 +67,11 @@ MODULES: Final[Mapping[str, frozenset[str]]] = {
     **_RUN_NAMES,
 }
 """Listed modules -> the names that a program may use of them."""
+
+def shared_members() -> list[Any]:
+    """All that the shared facades hold."""
+    return [getattr(facade, name) for facade in _SHARED.values() for name in TABLE[type(facade)]]
+
 
 REAL_MODULES: Final = (*MODULES, "codecs", "_strptime", "posixpath", "contextlib", "weakref", "enum", "inspect")
 """The host modules behind the facades, where the search for host names starts."""
@@ -148,11 +146,6 @@ class Imports:
             return getter(self._tools, name)
         except AttributeError as error:
             raise ImportError(f"cannot import name '{name}' from '{module}': {error}", name=module) from None
-
-
-def is_facade(value: object) -> bool:
-    """Whether a value is a module as programs see it."""
-    return type(value) in FACADES
 
 
 def preload() -> None:

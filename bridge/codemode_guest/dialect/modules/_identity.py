@@ -9,6 +9,7 @@ import urllib.parse
 import uuid
 from typing import Any
 
+from .._names import words
 from ._pick import Members, pick
 
 
@@ -33,23 +34,10 @@ def _new_hash(name: Any, data: Any = b"", *, usedforsecurity: bool = True) -> An
     return getattr(hashlib, name.lower().replace("-", "_"))(data)
 
 
-_HASHES = frozenset(
-    [
-        "md5",
-        "sha1",
-        "sha224",
-        "sha256",
-        "sha384",
-        "sha512",
-        "sha3_224",
-        "sha3_256",
-        "sha3_384",
-        "sha3_512",
-        "shake_128",
-        "shake_256",
-        "blake2b",
-        "blake2s",
-    ]
+_HASHES = words(
+    """
+    md5 sha1 sha224 sha256 sha384 sha512 sha3_224 sha3_256 sha3_384 sha3_512 shake_128 shake_256 blake2b blake2s
+    """
 )
 _HASH_NAMES: dict[Any, str] = {getattr(hashlib, name): name for name in _HASHES}
 
@@ -68,8 +56,8 @@ def modules() -> dict[str, Members]:
             """blake2b blake2s md5 pbkdf2_hmac sha1 sha224 sha256 sha384 sha3_224 sha3_256 sha3_384 sha3_512 sha512
             shake_128 shake_256""",
             new=_new_hash,
-            algorithms_guaranteed=frozenset(_HASHES),
-            algorithms_available=frozenset(_HASHES),
+            algorithms_guaranteed=_HASHES,
+            algorithms_available=_HASHES,
         ),
         "hmac": pick(hmac, "compare_digest", new=_new_hmac, digest=_hmac_digest),
         "urllib.parse": pick(

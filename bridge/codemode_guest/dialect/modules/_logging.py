@@ -9,11 +9,14 @@ Source: CPython `Lib/logging/__init__.py` for levels, formats and which call sho
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .._names import words
 from .._tables import register_type
+from .._types_seen import opaque_type
 from ._errors import describe
 from ._output import Output
 from ._pick import Members
@@ -242,57 +245,24 @@ class LogRun:
         }
         line = self._format % fields
         if exc_info:
-            error = exc_info if isinstance(exc_info, BaseException) else guarded_exception()
+            error = exc_info if isinstance(exc_info, BaseException) else sys.exc_info()[1]
             line += "\n" + describe(error)
         self._output.write(line + "\n")
 
 
-def guarded_exception() -> BaseException | None:
-    """The error that is being handled."""
-    import sys
-
-    return sys.exc_info()[1]
-
-
-NAMES: Final = frozenset(
-    [
-        "basicConfig",
-        "getLogger",
-        "debug",
-        "info",
-        "warning",
-        "warn",
-        "error",
-        "critical",
-        "fatal",
-        "exception",
-        "log",
-        "disable",
-        "getLevelName",
-        "CRITICAL",
-        "FATAL",
-        "ERROR",
-        "WARNING",
-        "WARN",
-        "INFO",
-        "DEBUG",
-        "NOTSET",
-        "Logger",
-        "StreamHandler",
-        "NullHandler",
-        "Formatter",
-        "root",
-    ]
+_CALLS: Final = words("debug info warning warn error critical fatal exception log")
+NAMES: Final = (
+    words("basicConfig getLogger disable getLevelName Logger StreamHandler NullHandler Formatter root")
+    | _CALLS
+    | _LEVELS.keys()
 )
 
 
 def members(output: Output) -> Members:
     """The logging module of one run."""
-    from .._types_seen import opaque_type
-
     run = LogRun(output)
     found: Members = dict(_LEVELS)
-    for name in ("debug", "info", "warning", "warn", "error", "critical", "fatal", "exception", "log"):
+    for name in _CALLS:
         found[name] = getattr(run.root, name)
     found.update(
         basicConfig=run.configure,

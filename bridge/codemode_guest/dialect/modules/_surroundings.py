@@ -7,34 +7,18 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
+from .._names import words
 from .._tables import register_type
 from ._errors import exc_info
 from ._output import Output
 from ._pick import Members, pick
 
-SYS_NAMES: Final = frozenset(
-    [
-        "version",
-        "version_info",
-        "maxsize",
-        "float_info",
-        "int_info",
-        "hash_info",
-        "maxunicode",
-        "byteorder",
-        "stdout",
-        "stderr",
-        "exit",
-        "argv",
-        "platform",
-        "exc_info",
-        "getrecursionlimit",
-        "getsizeof",
-        "getdefaultencoding",
-        "implementation_name",
-        "modules_note",
-    ]
-) - {"implementation_name", "modules_note"}
+SYS_NAMES: Final = words(
+    """
+    version version_info maxsize float_info int_info hash_info maxunicode byteorder stdout stderr exit argv platform
+    exc_info getrecursionlimit getsizeof getdefaultencoding
+    """
+)
 _VERSION_NAMES: Final = ("major", "minor", "micro", "releaselevel", "serial", "count", "index")
 
 
