@@ -79,14 +79,19 @@ class ChildPool:
                 except (ZygoteGone, OSError):
                     return
 
-    def close(self) -> None:
-        """End all that wait."""
+    def clear(self) -> None:
+        """End all that wait, and whoever takes one next has it made anew."""
         with self._lock:
-            self._closed = True
             waiting = list(self._waiting)
             self._waiting.clear()
         for child in waiting:
             child.end()
+
+    def close(self) -> None:
+        """End all that wait, for good."""
+        with self._lock:
+            self._closed = True
+        self.clear()
 
     def forget(self) -> None:
         """In a forked copy of the host: the children are the parent's, and only our copies of their bridges close."""

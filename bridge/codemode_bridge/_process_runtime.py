@@ -156,6 +156,8 @@ class ProcessRuntime:
             session = await self._session(request, started, unrestricted)
             result = await session.drive()
             if session.lost:
+                # What ended it, such as the end of its zygote, may be about to end those that wait as well.
+                self._pool.clear()
                 result = await (await self._session(request, started, unrestricted)).drive()
             return result
         finally:

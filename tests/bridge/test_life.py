@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import anyio.to_thread
 import pytest
 
 from codemode_bridge import Binding, CodeRunRequest, Limits, ProcessRuntime, run_unrestricted
+from codemode_bridge._children import become_ready
 from codemode_bridge._early import HOUSE, ZygoteHouse, ZygoteProcess
 
 
@@ -119,6 +121,23 @@ async def test_a_dead_zygote_is_replaced_and_its_runs_end_with_an_error() -> Non
         result = await runtime.run(CodeRunRequest("await tools.kill()", {"kill": Binding("kill", (), kill)}))
         assert result.error is not None
         assert result.error.kind == "worker-exit"
+        assert (await runtime.run(CodeRunRequest("return 'again'"))).value == "again"
+
+
+async def test_a_run_survives_a_zygote_whose_children_all_end_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ProcessRuntime(warm=3) as runtime:
+        await runtime.run(CodeRunRequest("return 1"))
+        zygote = serving().pid
+        waiting = list(runtime._pool._waiting)
+        # The kernel ends a zygote's children one after the other: each is there when looked at, and dies then.
+        monkeypatch.setattr("codemode_bridge._children._still_there", lambda child: None)
+        for child in waiting:
+            await become_ready(child)
+        os.kill(zygote, signal.SIGKILL)
+        for child in waiting:
+            with anyio.fail_after(10):
+                await anyio.wait_readable(child.bridge)
+            assert child.bridge.recv(1, socket.MSG_PEEK) == b"", "it is dead"
         assert (await runtime.run(CodeRunRequest("return 'again'"))).value == "again"
 
 
