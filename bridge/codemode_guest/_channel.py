@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import sys
 from collections.abc import Callable
 from json.scanner import make_scanner
 from typing import cast
@@ -38,6 +39,18 @@ _READ = 65536
 _plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _escaped = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _scan: Callable[[str, int], tuple[object, int]] = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # pyright: ignore
+
+
+def _scan_long_integers(text: str) -> object:
+    """Parse with no limit on an integer's digits; None for what is no JSON. The time counts as the program's."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        return _scan(text, 0)[0]
+    except (ValueError, StopIteration, RecursionError):
+        return None
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 class ChannelClosed(Exception):
@@ -184,9 +197,13 @@ class GuestChannel:
         return buffer
 
     def _accept(self, body: bytes | bytearray, frames: list[dict[str, object]]) -> None:
+        text = body.decode()
         try:
-            frame, _ = _scan(body.decode(), 0)
-        except (ValueError, StopIteration, RecursionError):
+            frame, _ = _scan(text, 0)
+        except ValueError:
+            # Python refuses integers of more than 4,300 digits in text; a tool's value may hold one, exactly.
+            frame = _scan_long_integers(text)
+        except (StopIteration, RecursionError):
             return
         if type(frame) is not dict:
             return
