@@ -10,12 +10,15 @@ nesting over 200, lone surrogates), so what it refuses is tried again with the s
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json, to_json
+
+from codemode_registry import known_text
 
 HEADER = 4
 # The report of a fault (faulthandler) comes over the bridge as text. Read as a length, its first word is 1.18 GB,
@@ -53,6 +56,21 @@ def encode(value: object) -> bytes:
     """
     body = encode_body(value)
     return len(body).to_bytes(HEADER, "big") + body
+
+
+def encode_reply(call_id: int, value: object) -> bytes:
+    """The frame that gives a call its value. A value whose JSON text is known (frozen, so it still holds) is not
+    written a second time.
+
+    Raises:
+        ValueError: the value is not JSON.
+    """
+    text = known_text(value)
+    if text is not None:
+        with contextlib.suppress(UnicodeEncodeError):  # A lone surrogate has no UTF-8 form.
+            body = b'{"type":"reply","id":%d,"ok":true,"value":%b}' % (call_id, text.encode())
+            return len(body).to_bytes(HEADER, "big") + body
+    return encode({"type": "reply", "id": call_id, "ok": True, "value": value})
 
 
 def encode_body(value: object) -> bytes:

@@ -25,7 +25,7 @@ from codemode_bridge import _clock
 from codemode_bridge._children import Child, Exit
 from codemode_bridge._contract import Binding, BindingError, CodeRunRequest, CodeRunResult, RunError, Usage
 from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
-from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body
+from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body, encode_reply
 from codemode_bridge._ledger import Ledger
 from codemode_bridge._wire import Call, Cancel, Done, Flood, Log
 from codemode_registry import CancelSignal
@@ -238,7 +238,7 @@ class Session:
 
     async def _answer(self, call_id: int, awaitable: Awaitable[Any]) -> None:
         try:
-            frame = encode({"type": "reply", "id": call_id, "ok": True, "value": await awaitable})
+            frame = encode_reply(call_id, await awaitable)
         except BindingError as error:
             self._refuse(call_id, error.message)
         except Exception as error:

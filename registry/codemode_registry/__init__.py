@@ -20,7 +20,7 @@ from ._errors import (
 )
 from ._events import Event, EventLog, JsonlEventLog, MemoryEventLog, read_events
 from ._explain import did_you_mean, near
-from ._json import FrozenDict, FrozenList, JsonValue, NotJsonError, freeze, thaw
+from ._json import FrozenDict, FrozenList, JsonValue, NotJsonError, freeze, known_text, thaw
 from ._registration import Registration
 from ._registry import Registry
 from ._result import CallError, ContentBlock, ToolFailure, ToolResult, ToolSuccess
@@ -85,6 +85,7 @@ __all__ = [
     "did_you_mean",
     "freeze",
     "function_tool",
+    "known_text",
     "near",
     "read_events",
     "thaw",

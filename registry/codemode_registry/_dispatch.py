@@ -15,7 +15,6 @@ Rules
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -28,7 +27,7 @@ from ._call import ToolCall
 from ._cancel import CancelSignal, LoopDoor
 from ._errors import CodeModeError, ToolError, describe, leaves
 from ._explain import did_you_mean, shown
-from ._json import FrozenDict, NotJsonError, freeze
+from ._json import FrozenDict, NotJsonError, freeze, json_text
 from ._layers import Hook
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content, as_contexts, text_content
 from ._run import Run, with_contexts
@@ -259,15 +258,12 @@ def _invalid(message: str) -> ToolFailure:
     return ToolFailure.of(message, code="INVALID_TOOL_OUTPUT")
 
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
-
-
 def _rendered(tool: Tool, call: ToolCall, value: Any) -> Any:
     if tool.render is not None:
         return as_content(tool.render(call.arguments, value))
     if type(value) is str:
         return text_content(value)
     try:
-        return text_content(_compact(value))
+        return text_content(json_text(value))
     except ValueError:  # an integer of more digits than Python's own text conversion takes
         return text_content(to_json(value).decode())

@@ -17,6 +17,8 @@ Rules
 
 from __future__ import annotations
 
+import gc
+import json
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, cast
@@ -43,9 +45,11 @@ def _frozen(*_: object, **__: object) -> NoReturn:
 class FrozenList(list[Any]):
     """A list that never changes."""
 
-    __slots__ = ("_levels",)
+    __slots__ = ("_levels", "_text")
     _levels: int
     """How deep it is, where that is known: on what `freeze` gave out, so that passing it on costs nothing."""
+    _text: str
+    """Its JSON text, where `json_text` wrote it: what never changes need not be written twice."""
 
     append = clear = extend = insert = pop = remove = reverse = sort = _frozen
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _frozen
@@ -66,8 +70,9 @@ class FrozenList(list[Any]):
 class FrozenDict(dict[str, Any]):
     """A dict that never changes."""
 
-    __slots__ = ("_levels",)
+    __slots__ = ("_levels", "_text")
     _levels: int
+    _text: str
 
     clear = pop = popitem = setdefault = update = _frozen
     __setitem__ = __delitem__ = __ior__ = _frozen
@@ -122,6 +127,32 @@ def freeze(value: object, *, loose: bool = False) -> Any:
     raise _locate(value, loose)
 
 
+def json_text(value: Any) -> str:
+    """The compact JSON text of a frozen value; that of a container is kept with it.
+
+    Raises:
+        ValueError: an integer of more digits than Python's own text conversion takes.
+    """
+    known = known_text(value)
+    if known is not None:
+        return known
+    text = _compact(value)
+    if type(value) is FrozenDict or type(value) is FrozenList:
+        value._text = text
+    return text
+
+
+def known_text(value: object) -> str | None:
+    """The JSON text of a frozen container, if `json_text` has written it."""
+    if type(value) is FrozenDict or type(value) is FrozenList:
+        text: str | None = getattr(value, "_text", None)
+        return text
+    return None
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
 def _finite(value: Any) -> Any:
     if isfinite(value):
         return value
@@ -137,6 +168,18 @@ def _copy(root: Any, loose: bool) -> Any:
     top._levels = 1
     if _is_flat(top):
         return top
+    # What a copy is made of is not garbage, and a collector that looks at a growing copy again and again takes a third
+    # of the time. Collecting begins anew when the copy is there.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _filled(root, top, loose)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _filled(root: Any, top: Any, loose: bool) -> Any:
     active = {id(root)}
     stack: list[tuple[Any, Any, Any, Any]] = [(root, top, *_filling(top))]
     depth = deepest = 1
