@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from codemode_guest import dialect
 from codemode_guest._frames import columns, program_frames
@@ -29,6 +30,9 @@ _MAX_FRAMES = 20
 _LISTING = " Available modules: "
 """Where the list of modules begins in a refusal; several refusals need it once."""
 _MAX_CAUSES = 5
+_MAX_GROUPS = 3
+"""Groups in one another; each tells up to five errors."""
+_T = TypeVar("_T")
 
 
 def error_of(error: BaseException, program: dialect.Program, forgotten: Sequence[str]) -> dict[str, object]:
@@ -46,7 +50,7 @@ def error_of(error: BaseException, program: dialect.Program, forgotten: Sequence
         error = error.__cause__  # a coroutine cannot raise StopIteration, so Python wrapped what the program raised
     frames = program_frames(error.__traceback__)
     message = _message(error)
-    advice = hint(error, frames, program)
+    advice = _quietly(lambda: hint(error, frames, program), None)
     if forgotten and advice is not None and "await" in advice:
         advice = None  # the forgotten call is named below, with its line
     hints = [found for found in (advice, *forgotten) if found and found.rpartition(": ")[2] not in message]
@@ -55,8 +59,16 @@ def error_of(error: BaseException, program: dialect.Program, forgotten: Sequence
         "type": _type_name(error),
         "message": "\n".join([message, *hints]),
         "line": frames[-1][1] if frames else None,
-        "traceback": _traceback(error, program.lines),
+        "traceback": _quietly(lambda: _traceback(error, program.lines), ""),
     }
+
+
+def _quietly(tell: Callable[[], _T], otherwise: _T) -> _T:
+    """What is told beside the message, if it can be: keys, notes and texts of a program may run its code, and raise."""
+    try:
+        return tell()
+    except BaseException:
+        return otherwise
 
 
 def refusal_error(refused: dialect.ProgramRefused, lines: Sequence[str]) -> dict[str, object]:
@@ -121,7 +133,7 @@ def _traceback(error: BaseException, lines: Sequence[str]) -> str:
     return "\n".join(reversed(parts))
 
 
-def _one(error: BaseException, lines: Sequence[str]) -> list[str]:
+def _one(error: BaseException, lines: Sequence[str], level: int = 0) -> list[str]:
     frames = program_frames(error.__traceback__)
     told: list[str] = []
     for position, (frame, line, instruction) in enumerate(frames):
@@ -135,10 +147,12 @@ def _one(error: BaseException, lines: Sequence[str]) -> list[str]:
         told.extend(_quote(lines, line, start, end))
     message = _cut(_message(error), 2_000)
     told.append(f"{_type_name(error)}: {message}" if message else _type_name(error))
-    told.extend(f"  note: {_cut(str(note), 500)}" for note in getattr(error, "__notes__", ())[:5])
-    if isinstance(error, BaseExceptionGroup):
+    notes = getattr(error, "__notes__", None)
+    if type(notes) is list:
+        told.extend(f"  note: {_cut(note, 500)}" for note in notes[:5] if type(note) is str)
+    if isinstance(error, BaseExceptionGroup) and level < _MAX_GROUPS:
         for inner in error.exceptions[:5]:
-            told.extend("  | " + text for part in _one(inner, lines) for text in part.split("\n"))
+            told.extend("  | " + text for part in _one(inner, lines, level + 1) for text in part.split("\n"))
     return told
 
 

@@ -21,9 +21,10 @@ from types import FunctionType
 from typing import Any, Final
 
 from ._dataclass_init import init_code
+from ._names import is_dunder
 from ._tables import register_type
 from ._typing import TypeStandIn
-from ._user_types import is_user_class, mro
+from ._user_types import SHARED_CLASSES, is_user_class, mro
 
 
 class _Missing:
@@ -123,7 +124,7 @@ class _Options:
 
 
 def _process(cls: Any, options: _Options) -> Any:
-    if not is_user_class(cls):
+    if not is_user_class(cls) or cls in SHARED_CLASSES:
         raise TypeError("dataclass() needs a class of the program")
     fields = _collect(cls, options)
     _FIELDS[cls] = fields
@@ -308,18 +309,26 @@ def _add_order(cls: Any, read: Callable[[Any], tuple[Any, ...]], options: _Optio
 def _add_frozen(cls: Any, fields: dict[str, Field]) -> None:
     _FROZEN.add(cls)
 
+    # `super().__setattr__` of a class below hands these out, so they hold what every store of a program is held to.
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in fields:
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        _refuse_special(name)
         super(cls, self).__setattr__(name, value)
 
     def __delattr__(self: Any, name: str) -> None:
         if type(self) is cls or name in fields:
             raise FrozenInstanceError(f"cannot delete field {name!r}")
+        _refuse_special(name)
         super(cls, self).__delattr__(name)
 
     _set(cls, "__setattr__", __setattr__)
     _set(cls, "__delattr__", __delattr__)
+
+
+def _refuse_special(name: Any) -> None:
+    if type(name) is not str or is_dunder(name):
+        raise AttributeError(f"cannot assign attribute {name!r}")
 
 
 def _add_hash(cls: Any, fields: list[Field], options: _Options, had_eq: bool) -> None:

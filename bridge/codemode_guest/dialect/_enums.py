@@ -13,9 +13,9 @@ from __future__ import annotations
 import enum
 from typing import Any, Final
 
-from ._user_types import USER_METACLASSES, UserType, exact_type
+from ._user_types import SHARED_CLASSES, USER_METACLASSES, UserType, exact_type, refuse_change
 
-_MIXINS: Final = (object, str, int, float, bytes)
+_MIXINS: Final = frozenset([object, str, int, float, bytes])
 
 
 class UserEnumType(enum.EnumType):
@@ -25,11 +25,19 @@ class UserEnumType(enum.EnumType):
         """Look a member up; with names, make an enum of them (names and values only)."""
         if not arguments and not keywords:
             return super().__call__(value)
+        if cls._member_map_ and not keywords:
+            return super().__call__(value, *arguments)
         if cls._member_map_ or len(arguments) != 1 or set(keywords) - {"start"}:
-            if cls._member_map_:
-                return super().__call__(value, *arguments, **keywords)
             raise TypeError("in programs an enum is made by a class statement, or by Enum(name, names)")
         return super().__call__(_plain_name(value), _members(arguments[0]), module="__main__", **keywords)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        refuse_change(cls)
+        super().__setattr__(name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        refuse_change(cls)
+        super().__delattr__(name)
 
 
 def _plain_name(name: Any) -> str:
@@ -39,13 +47,20 @@ def _plain_name(name: Any) -> str:
 
 
 def _members(names: Any) -> list[Any]:
-    """Check the second argument of the functional form: names, pairs, or a mapping, nothing special among them."""
+    """Check the second argument of the functional form: names, pairs, or a mapping, nothing special among them.
+
+    What comes out is made of exact strings and pairs: an object of the program could read differently the next time.
+    """
     if type(names) is str:
         names = names.replace(",", " ").split()
-    pairs = list(names.items()) if type(names) is dict else list(names)
-    for each in pairs:
-        _plain_name(each if type(each) is str else each[0])
-    return pairs
+    members: list[Any] = []
+    for each in names.items() if type(names) is dict else names:
+        if type(each) is str:
+            members.append(_plain_name(each))
+        else:
+            name, value = each
+            members.append((_plain_name(name), value))
+    return members
 
 
 USER_METACLASSES.add(UserEnumType)
@@ -64,6 +79,7 @@ INT_ENUM: Final = _base("IntEnum", enum.IntEnum)
 STR_ENUM: Final = _base("StrEnum", enum.StrEnum)
 FLAG: Final = _base("Flag", enum.Flag)
 INT_FLAG: Final = _base("IntFlag", enum.IntFlag)
+SHARED_CLASSES.update((ENUM, INT_ENUM, STR_ENUM, FLAG, INT_FLAG))
 
 
 def is_enum_base(bases: tuple[Any, ...]) -> bool:
@@ -93,7 +109,7 @@ def make_enum(name: str, bases: tuple[Any, ...], namespace: Any) -> Any:
 
 def _check_bases(name: str, bases: tuple[Any, ...]) -> None:
     for base in bases:
-        if type(base) is UserEnumType or type(base) is UserType or base in _MIXINS:
+        if type(base) is UserEnumType or type(base) is UserType or (type(base) is type and base in _MIXINS):
             continue
         raise TypeError(f"enum {name} cannot inherit from {getattr(base, '__name__', 'that')} in programs")
 

@@ -184,11 +184,39 @@ def _task_creator(group: asyncio.TaskGroup) -> Callable[..., Any]:
     return create_task
 
 
+class _Callback:
+    """A program's callback on a future; it equals no callback of another, and shows itself to none."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[[Any], object]) -> None:
+        self._function = function
+
+    def __call__(self, future: asyncio.Future[Any]) -> None:
+        self._function(future)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Callback and bool(self._function == other._function)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def _callback_adder(future: asyncio.Future[Any]) -> Callable[..., None]:
     def add_done_callback(fn: Callable[[Any], object], /) -> None:
-        future.add_done_callback(fn)
+        future.add_done_callback(_Callback(fn))
 
     return add_done_callback
+
+
+def _callback_remover(future: asyncio.Future[Any]) -> Callable[..., int]:
+    def remove_done_callback(fn: Callable[[Any], object], /) -> int:
+        return future.remove_done_callback(_Callback(fn))
+
+    return remove_done_callback
+
+
+def _group_index(pattern: re.Pattern[Any]) -> dict[str, int]:
+    return dict(pattern.groupindex)
 
 
 def _fill() -> None:
@@ -199,12 +227,12 @@ def _fill() -> None:
             (str, "format"): lambda value: functools.partial(safe_format, value),
             (str, "format_map"): lambda value: functools.partial(safe_format_map, value),
             (asyncio.TaskGroup, "create_task"): _task_creator,
-            (asyncio.Task, "add_done_callback"): _callback_adder,
-            (asyncio.Future, "add_done_callback"): _callback_adder,
-            (asyncio.tasks._GatheringFuture, "add_done_callback"): _callback_adder,  # type: ignore[attr-defined]
-            (re.Pattern, "groupindex"): lambda value: dict(value.groupindex),
+            (re.Pattern, "groupindex"): _group_index,
         }
     )
+    for future in (asyncio.Task, asyncio.Future, asyncio.tasks._GatheringFuture):  # type: ignore[attr-defined]
+        OVERRIDES[future, "add_done_callback"] = _callback_adder
+        OVERRIDES[future, "remove_done_callback"] = _callback_remover
     for cls, name in OVERRIDES:
         TABLE[cls] = frozenset(TABLE[cls]) - {name}
 

@@ -53,7 +53,7 @@ def _attribute(error: AttributeError) -> str | None:
         if name in TABLE[dict]:
             return "the value is a list, not a dict: index it with a number, or loop over it"
         return "the value is a list: index it with a number, or loop over it"
-    if value is None:
+    if value is None and "NoneType" in str(error):
         return "the value is None: look at what the call before it returned"
     if asyncio.iscoroutine(value):
         return "the value is a coroutine that has not run: write `await` before the call"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import types
 from typing import Any, Final
 
-from ._names import CLASS_MAGIC, DATA_MAGIC, OBJECT_MAGIC, is_dunder
+from ._names import CLASS_MAGIC, DATA_MAGIC, ENUM_READABLE, OBJECT_MAGIC, is_dunder, is_reserved
 from ._policy import COROUTINE, EXCEPTION_POLICY, FUNCTION, GENERATOR, LRU_CACHE, POLICY
 from ._tables import TABLE, denied
 from ._types_seen import OpaqueType, opaque_name, type_of
@@ -109,10 +109,15 @@ def _read_dict(value: Any, name: str) -> Any:
         if found is not None:
             return found
     elif type(value) in USER_METACLASSES:
-        return {key: item for key, item in value.__dict__.items() if not is_dunder(key) and "<" not in key}
+        return {key: item for key, item in value.__dict__.items() if _is_own_name(key)}
     elif is_program_function(value):
         return dict(value.__dict__)
     raise denied(value, name)
+
+
+def _is_own_name(name: str) -> bool:
+    """Whether a name of a class's namespace is the program's own, not the interpreter's or the enum machinery's."""
+    return not is_dunder(name) and "<" not in name and (not is_reserved(name) or name in ENUM_READABLE)
 
 
 def _read_members(value: Any, name: str) -> Any:
@@ -122,7 +127,8 @@ def _read_members(value: Any, name: str) -> Any:
 
 
 def _read_match_args(value: Any, name: str) -> Any:
-    if type(value) in USER_METACLASSES or value in TABLE:
+    # Looked up only if it is a class: an object's own `__eq__` would be shown the keys of the table.
+    if type(value) in USER_METACLASSES or (is_class(value) and value in TABLE):
         found = getattr(value, name, None)
         if type(found) is tuple:
             return found

@@ -15,8 +15,26 @@ exact_type: Final[Callable[[object], type[Any]]] = type
 """`type` of one argument, typed so that what comes out can be looked into."""
 
 
+SHARED_CLASSES: Final[set[type]] = set()
+"""Classes of the kind that programs make which facades hand out: all runs of a process share them."""
+
+
+def refuse_change(cls: type) -> None:
+    """Refuse to change a class that is shared; however the change was written, it ends here."""
+    if cls in SHARED_CLASSES:
+        raise TypeError(f"cannot set attributes of built-in class '{cls.__name__}': inherit from it")
+
+
 class UserType(type):
     """The metaclass of an ordinary class of a program."""
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        refuse_change(cls)
+        super().__setattr__(name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        refuse_change(cls)
+        super().__delattr__(name)
 
 
 USER_METACLASSES: Final[set[type]] = {UserType}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ._facade import FACADES
 from ._guards import attribute_name, guarded_getattr
-from ._names import FRAME_NAMES, is_dunder
+from ._names import ENUM_SETTINGS, FRAME_NAMES, is_dunder, is_reserved
 from ._policy import EXCEPTION_POLICY, WRITABLE
 from ._tables import GETTERS, TABLE, type_name
 from ._user_types import (
@@ -44,7 +44,7 @@ def write_guard(
 
 def _checked(value: Any, name: str) -> Any:
     kind = exact_type(value)
-    if is_dunder(name) or name in FRAME_NAMES:
+    if is_dunder(name) or name in FRAME_NAMES or (is_reserved(name) and name not in ENUM_SETTINGS):
         raise AttributeError(f"cannot assign to attribute '{name}' of '{type_name(value)}' object")
     if type(kind) in USER_METACLASSES:
         if all(_host_allows(cls, name) for cls in mro(kind)):

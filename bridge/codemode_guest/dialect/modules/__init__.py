@@ -68,6 +68,7 @@ MODULES: Final[Mapping[str, frozenset[str]]] = {
 }
 """Listed modules -> the names that a program may use of them."""
 
+
 def shared_members() -> list[Any]:
     """All that the shared facades hold."""
     return [getattr(facade, name) for facade in _SHARED.values() for name in TABLE[type(facade)]]

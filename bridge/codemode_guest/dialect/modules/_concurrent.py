@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from .._tables import register_type
 from .._types_seen import opaque_type
 from .._typing import TypeStandIn
-from ._pick import Members, pick
+from ._pick import Members, only, pick
 
 
 def create_task(coro: Any, *, name: str | None = None) -> asyncio.Task[Any]:
@@ -23,8 +23,57 @@ def create_task(coro: Any, *, name: str | None = None) -> asyncio.Task[Any]:
 
 def ensure_future(awaitable: Any) -> asyncio.Future[Any]:
     """`asyncio.ensure_future`, without `loop=`."""
-    made: asyncio.Future[Any] = asyncio.ensure_future(awaitable)
+    made: asyncio.Future[Any] = asyncio.ensure_future(genuine(awaitable))
     return made
+
+
+_FUTURES: Final[frozenset[Any]] = frozenset(
+    [asyncio.Future, asyncio.Task, asyncio.tasks._GatheringFuture]  # type: ignore[attr-defined]
+)
+
+
+def genuine(awaitable: Any) -> Any:
+    """Refuse what only looks like a future.
+
+    asyncio takes whatever has the attributes of one, asks it for its loop, and hands its own callbacks, and a context,
+    to that.
+    """
+    if asyncio.isfuture(awaitable) and type(awaitable) not in _FUTURES:
+        raise TypeError(f"a task, or the call of an async function, is required, not {type(awaitable).__name__!r}")
+    return awaitable
+
+
+def _all_genuine(awaitables: Any) -> Any:
+    """The same for several, taken once; what is no collection is for asyncio to refuse."""
+    if asyncio.isfuture(awaitables) or asyncio.iscoroutine(awaitables):
+        return genuine(awaitables)
+    return [genuine(each) for each in awaitables]
+
+
+def gather(*awaitables: Any, return_exceptions: bool = False) -> Any:
+    """`asyncio.gather`."""
+    return asyncio.gather(*_all_genuine(awaitables), return_exceptions=return_exceptions)
+
+
+def as_completed(awaitables: Any, *, timeout: float | None = None) -> Any:
+    """`asyncio.as_completed`."""
+    return asyncio.as_completed(_all_genuine(awaitables), timeout=timeout)
+
+
+def wait(awaitables: Any, **options: Any) -> Any:
+    """`asyncio.wait`."""
+    only("wait", options, frozenset(["timeout", "return_when"]))
+    return asyncio.wait(_all_genuine(awaitables), **options)
+
+
+def wait_for(awaitable: Any, timeout: float | None) -> Any:
+    """`asyncio.wait_for`."""
+    return asyncio.wait_for(genuine(awaitable), timeout)
+
+
+def shield(awaitable: Any) -> Any:
+    """`asyncio.shield`."""
+    return asyncio.shield(genuine(awaitable))
 
 
 async def to_thread(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Any:
@@ -117,17 +166,22 @@ def modules() -> dict[str, Members]:
             asyncio,
             """ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Event FIRST_COMPLETED
             FIRST_EXCEPTION IncompleteReadError InvalidStateError LifoQueue LimitOverrunError Lock PriorityQueue Queue
-            QueueEmpty QueueFull QueueShutDown Semaphore TaskGroup TimeoutError as_completed gather iscoroutine
-            iscoroutinefunction isfuture shield timeout timeout_at wait wait_for""",
+            QueueEmpty QueueFull QueueShutDown Semaphore TaskGroup TimeoutError iscoroutine iscoroutinefunction
+            isfuture timeout timeout_at""",
             Condition=condition,
             Future=opaque_type(asyncio.Future),
             Task=opaque_type(asyncio.Task),
+            as_completed=as_completed,
             create_task=create_task,
             ensure_future=ensure_future,
+            gather=gather,
             get_event_loop=get_loop,
             get_running_loop=get_loop,
             run=_run,
+            shield=shield,
             sleep=sleep,
             to_thread=to_thread,
+            wait=wait,
+            wait_for=wait_for,
         ),
     }

@@ -26,7 +26,7 @@ from .._typing import (
     new_type,
     runtime_checkable,
 )
-from .._user_types import UserType
+from .._user_types import SHARED_CLASSES, UserType
 from ._pick import Members
 
 _ORIGINS: Final[dict[str, type]] = {
@@ -101,6 +101,7 @@ NAMESPACE: Final[Any] = UserType(
     },
 )
 """`types.SimpleNamespace` as a class of the kind that programs make."""
+SHARED_CLASSES.add(NAMESPACE)
 
 
 def _typing_members() -> Members:

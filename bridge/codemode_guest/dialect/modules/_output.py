@@ -107,7 +107,9 @@ class Output:
         try:
             yield target
         finally:
-            self._targets.remove(target)
+            # By identity: `remove` would show the run's own target to an `__eq__` of the program.
+            last = max(index for index, each in enumerate(self._targets) if index and each is target)
+            del self._targets[last]
 
     @contextlib.contextmanager
     def redirect_errors(self, target: Any) -> Generator[Any, None, None]:

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from .._guards import guarded_getattr
 from .._types_seen import opaque_type
-from .._user_types import UserType, is_user_class
+from .._user_types import SHARED_CLASSES, UserType, is_user_class
 from ._pick import Members, only, pick
 
 _DUMPS: Final = frozenset(
@@ -58,6 +58,7 @@ JSON_ENCODER: Final[Any] = UserType(
     },
 )
 """`json.JSONEncoder` as a class that programs may inherit from."""
+SHARED_CLASSES.add(JSON_ENCODER)
 
 
 def dumps(value: Any, **options: Any) -> str:
