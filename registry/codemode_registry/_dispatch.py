@@ -24,11 +24,13 @@ from pydantic_core import to_json
 from ._annotations import is_async_callable
 from ._body import BodyOutcome, run_async, run_thread
 from ._call import ToolCall
+from ._callback import answer
 from ._cancel import CancelSignal, LoopDoor
 from ._errors import CodeModeError, ToolError, describe, leaves
 from ._explain import did_you_mean, shown
 from ._json import FrozenDict, NotJsonError, freeze, json_text
 from ._layers import Hook
+from ._loops import sync_failures
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content, as_contexts, text_content
 from ._run import Run, with_contexts
 from ._tool import RUN_CODE, Tool, ToolContext
@@ -243,13 +245,13 @@ def canonical(run: Run, tool: Tool, value: object, *, dump: bool) -> ToolSuccess
         return _invalid(f'tool "{name}" returned invalid output: {listed}')
     try:
         content = _rendered(tool, run.call, frozen)
-    except Exception as error:
+    except sync_failures() as error:
         return _invalid(f'tool "{name}": its render failed: {describe(error)}')
     meta = None
     if tool.presentation_meta is not None and run.call.parent is None:
         try:
-            meta = freeze(tool.presentation_meta(run.call.arguments, frozen))
-        except Exception as error:
+            meta = freeze(answer("presentation_meta", tool.presentation_meta, run.call.arguments, frozen))
+        except sync_failures() as error:
             return _invalid(f'tool "{name}": its presentation_meta failed: {describe(error)}')
     return ToolSuccess(frozen, content, meta, tuple(run.deferred), run.concludes)
 
@@ -260,7 +262,7 @@ def _invalid(message: str) -> ToolFailure:
 
 def _rendered(tool: Tool, call: ToolCall, value: Any) -> Any:
     if tool.render is not None:
-        return as_content(tool.render(call.arguments, value))
+        return as_content(answer("render", tool.render, call.arguments, value))
     if type(value) is str:
         return text_content(value)
     try:

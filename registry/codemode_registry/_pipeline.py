@@ -25,7 +25,6 @@ Rules
 
 from __future__ import annotations
 
-import inspect
 import logging
 import time
 from contextlib import AbstractContextManager
@@ -35,6 +34,7 @@ import anyio
 
 from ._approval import ask
 from ._body import leaves_the_call
+from ._callback import answer
 from ._decisions import Allow, Ask, Decision, Deny
 from ._dispatch import aborted_success, check_arguments, dispatch
 from ._errors import describe
@@ -259,23 +259,14 @@ def _guards(run: Run) -> ToolFailure | None:
     """The guards' word, global first. Tables are read live: what a guard adds is heard in this pass."""
     for layer in run.layer.chain:
         for hook in layer.guards:
-            said: Any = hook.fn(run.call)
+            said = answer("a guard", hook.fn, run.call)
             if said is None:
                 continue
             if isinstance(said, str):
                 return ToolFailure.of(said or f'a guard denied tool "{run.call.name}"', code="DENIED")
-            if inspect.isawaitable(said):
-                _close(said)
-                raise TypeError("a guard must be a sync function")
             if said:
                 raise TypeError(f"a guard answered {said!r:.80}; it must be a string or None")
     return None
-
-
-def _close(awaitable: Any) -> None:
-    close = getattr(awaitable, "close", None) or getattr(awaitable, "cancel", None)
-    if callable(close):
-        close()
 
 
 # ---- stage 8: review ----
@@ -327,10 +318,7 @@ async def publish(run: Run, result: ToolResult) -> ToolResult:
 def _finalized(run: Run, result: ToolResult) -> ToolResult:
     finalize = cast("Any", run.finalize)
     try:
-        content = finalize(run.call, result)
-        if inspect.isawaitable(content):
-            _close(content)
-            raise TypeError("finalize_content must be a sync function")
+        content = answer("finalize_content", finalize, run.call, result)
         if content is None:
             return result
         content = as_content(content)
@@ -344,10 +332,7 @@ def _finalized(run: Run, result: ToolResult) -> ToolResult:
 
 async def _notify(run: Run, hook: Hook, result: ToolResult) -> None:
     try:
-        said = hook.fn(run.call, result)
-        if inspect.isawaitable(said):
-            _close(said)
-            raise TypeError("an on_result observer must be a sync function")
+        answer("an on_result observer", hook.fn, run.call, result)
     except sync_failures() as error:  # sync code is told of no cancellation
         await run.warn("on_result", f'an observer of tool "{run.call.name}" failed: {describe(error)}')
 

@@ -15,7 +15,6 @@ Rules
 from __future__ import annotations
 
 import itertools
-import math
 import uuid
 from collections.abc import Iterable
 from typing import Any
@@ -23,12 +22,14 @@ from typing import Any
 from ._approval import Approver
 from ._audit import NativeAudit
 from ._call import CallToken, DispatchLog, ToolRequest
+from ._callback import answer
 from ._cancel import CancelSignal
 from ._errors import RegistrationError
 from ._events import EventLog
 from ._json import FrozenDict, FrozenList
 from ._layers import Clock, Layer
 from ._logging import LOGGER
+from ._loops import sync_failures
 from ._pipeline import execute
 from ._registration import Registration
 from ._result import ToolResult, as_content
@@ -36,7 +37,7 @@ from ._run import Run
 from ._scope import Scope, open_layer
 from ._stream import CallStream
 from ._surface import Surface
-from ._tool import RUN_CODE, Tool, check_timeout
+from ._tool import MAX_TIMEOUT, RUN_CODE, Tool, check_timeout
 
 _NO_ARGUMENTS = FrozenDict()
 
@@ -68,7 +69,7 @@ class Registry(Surface):
         if type(max_parallel) is not int or max_parallel < 1:
             raise RegistrationError(f"max_parallel must be a positive integer, not {max_parallel!r}")
         fits = isinstance(drain_seconds, (int, float)) and not isinstance(drain_seconds, bool)
-        if not fits or not math.isfinite(drain_seconds) or drain_seconds < 0:
+        if not fits or not 0 <= drain_seconds <= MAX_TIMEOUT:
             raise RegistrationError(f"drain_seconds must be a finite number of seconds, not {drain_seconds!r}")
         self.events = events
         """The event log."""
@@ -293,13 +294,10 @@ class Registry(Surface):
         if safe is True:
             return True
         try:
-            said: Any = safe(call.arguments)
-        except Exception:
+            return answer("a classifier", safe, call.arguments) is True
+        except sync_failures():
             LOGGER.warning("the classifier of %s raised; the call runs alone", call.name, exc_info=True)
             return False
-        if hasattr(said, "close") and hasattr(said, "send"):
-            said.close()
-        return said is True
 
     def _shape_dispatch_log(self, dispatch: DispatchLog) -> FrozenList:
         """The content for the log's copy of a sub-call, as the scope's shapers want it; the first that answers wins.
@@ -310,7 +308,7 @@ class Registry(Surface):
         for above in layer.chain:
             for hook in list(above.shapers):
                 try:
-                    shaped = hook.fn(dispatch)
+                    shaped = answer("a shaper", hook.fn, dispatch)
                     if shaped is not None:
                         return as_content(shaped)
                 except Exception:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ._approval import Approver, question
 from ._audit import NativeAudit
 from ._call import CallAudit, CallTiming, CallToken, ToolCall
+from ._callback import answer
 from ._cancel import CancelSignal, LoopDoor
 from ._events import Event, EventLog, appends_at_once
 from ._json import FrozenDict, NotJsonError, freeze
@@ -209,7 +210,7 @@ class Run:
     def _tell(self, done: float, total: float | None, message: str | None) -> None:
         for hook in list(self.hooks("progress")):
             try:
-                hook.fn(self.call, done, total, message)
+                answer("an on_progress observer", hook.fn, self.call, done, total, message)
             except Exception:
                 LOGGER.warning("an on_progress observer raised", exc_info=True)
 

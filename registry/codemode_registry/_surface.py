@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar, cast, overload, runtime_checkable
 
 from ._annotations import is_async_callable
+from ._callback import answer
 from ._errors import RegistrationError
 from ._layers import Hook, Layer
 from ._logging import LOGGER
@@ -245,7 +246,7 @@ class Surface:
 
     def _changed(self) -> None:
         for hook in self._change_observers():
-            hook.fn()
+            answer("an on_change observer", hook.fn)
 
     def _changed_quietly(self) -> None:
         self._notify_quietly(self._change_observers())
@@ -254,6 +255,6 @@ class Surface:
     def _notify_quietly(observers: list[Hook]) -> None:
         for hook in observers:
             try:
-                hook.fn()
+                answer("an on_change observer", hook.fn)
             except Exception:
                 LOGGER.warning("an on_change observer raised", exc_info=True)

@@ -13,13 +13,13 @@ Rules
 from __future__ import annotations
 
 import copy
-import math
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 from ._call import ApprovalRequest, ToolCall
+from ._callback import answer
 from ._cancel import CancelSignal
 from ._errors import RegistrationError
 from ._json import FrozenDict, freeze, thaw
@@ -221,7 +221,7 @@ class Tool:
                 frozen = freeze(arguments, loose=True)
                 if type(frozen) is not FrozenDict or not self.input_schema.is_valid(frozen):
                     return None
-                card = present(frozen, *rest)
+                card = answer("a presenter", present, frozen, *rest)
             except Exception:
                 LOGGER.debug("a presenter of %s raised", self.full_name, exc_info=True)
                 return None
@@ -317,5 +317,5 @@ def check_timeout(timeout: object, what: str) -> None:
     if timeout is None:
         return
     fits = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-    if not fits or not math.isfinite(timeout) or not 0 < timeout <= MAX_TIMEOUT:  # type: ignore[arg-type,operator]
+    if not fits or not 0 < timeout <= MAX_TIMEOUT:  # type: ignore[operator]  # no NaN passes
         raise RegistrationError(f"{what} must be a positive, finite number of seconds, not {timeout!r}")

@@ -243,7 +243,9 @@ async def test_each_call_is_classified_again_just_before_it_starts() -> None:
 
     over.registry.register(raw("first", first))
     over.registry.register(raw("checked", checked, concurrency_safe=lambda arguments: safe[0]))
-    results = await over.registry.call_batch([ToolRequest("first", {}), ToolRequest("checked", {}), ToolRequest("checked", {})])
+    results = await over.registry.call_batch(
+        [ToolRequest("first", {}), ToolRequest("checked", {}), ToolRequest("checked", {})]
+    )
     assert all(isinstance(result, ToolSuccess) for result in results)
 
 
@@ -328,26 +330,29 @@ async def test_a_signal_says_that_and_why_it_was_cancelled() -> None:
     await signal.wait()
 
 
-async def test_waiters_wake_and_any_follows_either() -> None:
-    for which in (0, 1):
-        pair = (CancelSignal(), CancelSignal())
-        either = CancelSignal.any(*pair)
-        assert isinstance(either, CancelSignal)
-        woken: list[str | None] = []
+@pytest.mark.parametrize("which", [0, 1])
+async def test_waiters_wake_and_any_follows_either(which: int) -> None:
+    pair = (CancelSignal(), CancelSignal())
+    either = CancelSignal.any(*pair)
+    assert isinstance(either, CancelSignal)
+    woken: list[str | None] = []
 
-        async def wait(signal: CancelSignal) -> None:
-            await signal.wait()
-            woken.append(signal.reason)
+    async def wait(signal: CancelSignal) -> None:
+        await signal.wait()
+        woken.append(signal.reason)
 
-        with anyio.fail_after(10):
-            async with anyio.create_task_group() as group:
-                group.start_soon(wait, either)
-                group.start_soon(wait, either)
-                await anyio.lowlevel.checkpoint()
-                pair[which].cancel("why")
-        assert woken == ["why", "why"]
-        assert either.cancelled
-        assert not pair[1 - which].cancelled
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait, either)
+            group.start_soon(wait, either)
+            await anyio.lowlevel.checkpoint()
+            pair[which].cancel("why")
+    assert woken == ["why", "why"]
+    assert either.cancelled
+    assert not pair[1 - which].cancelled
+
+
+async def test_any_of_a_cancelled_signal_is_cancelled() -> None:
     done = CancelSignal()
     done.cancel("before")
     assert CancelSignal.any(done, CancelSignal()).reason == "before"
@@ -481,5 +486,7 @@ async def test_a_denied_call_is_a_result_and_never_an_exception() -> None:
         return Deny("no")
 
     registry.pre_execute(deny)
-    for result in await registry.call_batch([ToolRequest("t", {}), ToolRequest("ghost", {}), ToolRequest("t", {"x": b""})]):
+    for result in await registry.call_batch(
+        [ToolRequest("t", {}), ToolRequest("ghost", {}), ToolRequest("t", {"x": b""})]
+    ):
         assert isinstance(result, ToolFailure)

@@ -402,7 +402,9 @@ async def asynchronous(call: Any) -> None:
     return None
 
 
-@pytest.mark.parametrize("guard", [asynchronous, lambda call: True, lambda call: 1, lambda call: ["no"], lambda call: 1 / 0])
+@pytest.mark.parametrize(
+    "guard", [asynchronous, lambda call: True, lambda call: 1, lambda call: ["no"], lambda call: 1 / 0]
+)
 async def test_odd_guards_fail_closed(guard: Any) -> None:
     traced = Traced()
     traced.stages["guard"] = guard
@@ -508,27 +510,27 @@ async def test_a_raising_wrapper_is_a_pipeline_error_and_skips_the_review() -> N
     assert "wrapper broke" in failure.error.message
 
 
-async def test_a_wrapper_replaces_the_signal_which_is_fused_with_the_callers() -> None:
-    for who in ("wrapper", "caller"):
-        traced = Traced()
-        callers, own = CancelSignal(), CancelSignal()
-        reasons: list[Any] = []
+@pytest.mark.parametrize("who", ["wrapper", "caller"])
+async def test_a_wrapper_replaces_the_signal_which_is_fused_with_the_callers(who: str) -> None:
+    traced = Traced()
+    callers, own = CancelSignal(), CancelSignal()
+    reasons: list[Any] = []
 
-        async def body(arguments: Any, ctx: ToolContext) -> JsonValue:
-            (own if who == "wrapper" else callers).cancel(f"by {who}")
-            await ctx.cancel.wait()
-            reasons.append((ctx.cancel.cancelled, ctx.cancel.reason))
-            return "late"
+    async def body(arguments: Any, ctx: ToolContext) -> JsonValue:
+        (own if who == "wrapper" else callers).cancel(f"by {who}")
+        reasons.append((ctx.cancel.cancelled, ctx.cancel.reason))
+        return "late"
 
-        async def replacing(call: Any, next: Any) -> Any:
-            return await next(cancel=own)
+    async def replacing(call: Any, next: Any) -> Any:
+        return await next(cancel=own)
 
-        traced.stages |= {"body": body, "around": replacing}
-        result = await traced.call(cancel=callers)
-        assert isinstance(result, ToolFailure)
-        assert result.error.code == "ABORTED"
-        assert own.cancelled is (who == "wrapper")
-        assert callers.cancelled is (who == "caller")
+    traced.stages |= {"body": body, "around": replacing}
+    result = await traced.call(cancel=callers)
+    assert isinstance(result, ToolFailure)
+    assert result.error.code == "ABORTED"
+    assert reasons == [(True, f"by {who}")]
+    assert own.cancelled is (who == "wrapper")
+    assert callers.cancelled is (who == "caller")
 
 
 async def test_an_already_cancelled_replacement_skips_the_body() -> None:
@@ -736,7 +738,11 @@ async def test_a_failures_value_cannot_be_replaced_and_its_content_can() -> None
     ("feedback", "content", "message"),
     [
         ("no way", [{"type": "text", "text": "no way"}], "no way"),
-        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+        (
+            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            "a\nb",
+        ),
     ],
 )
 async def test_block_gives_the_feedback_as_it_is_and_drops_deferred_contexts(
@@ -860,7 +866,9 @@ async def test_finalize_has_the_last_word_on_content_only() -> None:
     assert failed.error.message == "bad"
 
 
-@pytest.mark.parametrize("finalize", [lambda call, result: 1 / 0, lambda call, result: [object()], lambda call, result: 5])
+@pytest.mark.parametrize(
+    "finalize", [lambda call, result: 1 / 0, lambda call, result: [object()], lambda call, result: 5]
+)
 async def test_a_failing_finalize_is_the_result_and_runs_once(finalize: Any) -> None:
     traced = Traced()
     traced.stages["body"] = giving("secret")
@@ -962,17 +970,19 @@ async def test_a_failure_that_came_first_keeps_its_code_and_a_late_success_does_
     assert not hasattr(failure, "value")
 
 
-async def test_cancelled_in_the_review_an_accepted_success_is_aborted_and_a_block_stays() -> None:
-    for decision, code in ((Accept(), "ABORTED"), (Block("no"), "BLOCKED")):
-        traced = Traced()
-        cancel = CancelSignal()
+@pytest.mark.parametrize(("decision", "code"), [(Accept(), "ABORTED"), (Block("no"), "BLOCKED")])
+async def test_cancelled_in_the_review_an_accepted_success_is_aborted_and_a_block_stays(
+    decision: Any, code: str
+) -> None:
+    traced = Traced()
+    cancel = CancelSignal()
 
-        async def review(call: Any, result: Any, next: Any) -> Any:
-            cancel.cancel()
-            return decision
+    async def review(call: Any, result: Any, next: Any) -> Any:
+        cancel.cancel()
+        return decision
 
-        traced.stages["post"] = review
-        await traced.fails(code, FULL, cancel=cancel)
+    traced.stages["post"] = review
+    await traced.fails(code, FULL, cancel=cancel)
 
 
 async def test_a_stuck_thread_is_left_behind_and_named() -> None:
@@ -998,8 +1008,7 @@ async def test_a_stuck_thread_is_left_behind_and_named() -> None:
                     results.append(await registry.call("stuck", {}, cancel=cancel))
 
                 group.start_soon(call)
-                while not started.is_set():
-                    await anyio.sleep(0.005)
+                await anyio.to_thread.run_sync(started.wait)
                 cancel.cancel()
     finally:
         release.set()

@@ -146,7 +146,15 @@ def test_empty_lists_and_unknown_names_of_restrictions() -> None:
         assert names(registry, scope) == ["own"]
     with scope.restrict(deny=[]):
         assert names(registry, scope) == ["a", "own"]
-    for options in ({}, {"allow": ["nope"]}, {"deny": ["a", "nope"]}, {"deny": ["own"]}, {"deny": ["run_code"]}, {"allow": ["run_code"]}, {"allow": None, "deny": None}):
+    for options in (
+        {},
+        {"allow": ["nope"]},
+        {"deny": ["a", "nope"]},
+        {"deny": ["own"]},
+        {"deny": ["run_code"]},
+        {"allow": ["run_code"]},
+        {"allow": None, "deny": None},
+    ):
         with pytest.raises(RegistrationError):
             scope.restrict(**options)
     with pytest.raises(RegistrationError, match="zip"):
@@ -274,7 +282,9 @@ async def test_across_layers_the_order_is_global_ancestors_scope_outermost_first
     hook_up(parent, "parent")
     hook_up(registry, "global")
     await registry.call("a", {}, scope=child)
-    assert order == [f"{stage} {name}" for stage in ("pre", "guard", "around", "post") for name in ("global", "parent", "child")]
+    assert order == [
+        f"{stage} {name}" for stage in ("pre", "guard", "around", "post") for name in ("global", "parent", "child")
+    ]
 
 
 async def test_prepend_puts_before_and_first_registered_is_outermost() -> None:
@@ -358,7 +368,10 @@ async def test_presentation_is_native_then_nearest_declaration_wins() -> None:
         assert "run_code" in collapsed.error.message
         assert "a" in collapsed.error.message
         assert await said(registry, "a", child) == "UNKNOWN_TOOL"
-        assert [schema["name"] for schema in registry.schemas(parent)] == ["a", "run_code"]  # the catalogue, not the wire
+        assert [schema["name"] for schema in registry.schemas(parent)] == [
+            "a",
+            "run_code",
+        ]  # the catalogue, not the wire
         own = child.present_as("both")
         assert await said(registry, "a", child) == "a"
         assert [schema["name"] for schema in registry.schemas(child)] == ["a", "run_code"]

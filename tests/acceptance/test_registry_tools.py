@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import math
 from collections.abc import Mapping
@@ -12,13 +13,14 @@ import pytest
 from codemode import (
     CodeModeError,
     JsonValue,
-    RegistrationError,
     Registration,
+    RegistrationError,
     Registry,
     Tool,
     ToolAnnotations,
     ToolContext,
     ToolFailure,
+    ToolRequest,
     ToolSuccess,
 )
 
@@ -237,7 +239,16 @@ def test_schemas_are_three_keys_and_detached() -> None:
     registry = Registry()
     mine = {"type": "object", "properties": {"x": {"type": "integer"}}}
     registry.register(
-        Tool("t", "Says.", nothing, parameters=mine, output={"type": "null"}, timeout=3, namespace="n", render=lambda a, v: "")
+        Tool(
+            "t",
+            "Says.",
+            nothing,
+            parameters=mine,
+            output={"type": "null"},
+            timeout=3,
+            namespace="n",
+            render=lambda a, v: "",
+        )
     )
     schema = registry.schemas()[0]
     assert schema == {"name": "n.t", "description": "Says.", "input_schema": mine}
@@ -252,18 +263,47 @@ def test_schemas_are_three_keys_and_detached() -> None:
 
 
 DRAFTS: list[tuple[dict[str, Any], Any, Any]] = [
-    ({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {"type": "integer"}}, "$ref": "#/definitions/n"}, 1, "x"),
-    ({"$schema": "https://json-schema.org/draft/2019-09/schema", "$defs": {"n": {"type": "integer"}}, "$ref": "#/$defs/n"}, 1, "x"),
+    (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": {"n": {"type": "integer"}},
+            "$ref": "#/definitions/n",
+        },
+        1,
+        "x",
+    ),
+    (
+        {
+            "$schema": "https://json-schema.org/draft/2019-09/schema",
+            "$defs": {"n": {"type": "integer"}},
+            "$ref": "#/$defs/n",
+        },
+        1,
+        "x",
+    ),
     ({"$defs": {"n": {"type": "integer"}}, "anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}, None, "x"),
     ({"type": "array", "prefixItems": [{"type": "integer"}], "items": False}, [1], [1, 2]),
     ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, [1, 2], [1, 1]),
-    ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "array", "items": [{"type": "integer"}], "additionalItems": False}, [1], [1, 2]),
+    (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "array",
+            "items": [{"type": "integer"}],
+            "additionalItems": False,
+        },
+        [1],
+        [1, 2],
+    ),
     ({"const": {"a": 1}}, {"a": 1}, {"a": 2}),
     ({"enum": [1, "a", None]}, None, 2),
     ({"type": "integer"}, 10**40, 1.5),
     ({"type": "integer"}, 1.0, True),
     ({"type": "string", "format": "date"}, "no date at all", 1),
-    ({"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False}, {"x1": 1}, {"y": 1}),
+    (
+        {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+        {"x1": 1},
+        {"y": 1},
+    ),
     ({"if": {"type": "string"}, "then": {"minLength": 2}}, "ab", "a"),
     ({"type": "number", "exclusiveMinimum": 0}, 0.5, 0),
     ({"dependentRequired": {"a": ["b"]}}, {"a": 1, "b": 2}, {"a": 1}),
@@ -326,7 +366,15 @@ async def test_the_default_renderer_is_a_string_as_it_is_else_compact_json() -> 
         return arguments["value"]
 
     registry.register(Tool("give", "d", give, parameters=OBJECT))
-    for value, text in [("as it is", "as it is"), ({"a": [1, None]}, '{"a":[1,null]}'), (None, "null"), (1.5, "1.5"), ("", ""), ("é", "é"), (["é"], '["é"]')]:
+    for value, text in [
+        ("as it is", "as it is"),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        (None, "null"),
+        (1.5, "1.5"),
+        ("", ""),
+        ("é", "é"),
+        (["é"], '["é"]'),
+    ]:
         result = await registry.call("give", {"value": value})
         assert result.content == [{"type": "text", "text": text}]
 
@@ -341,7 +389,9 @@ async def test_a_renderer_gives_text_or_blocks_of_arguments_and_value() -> None:
         return "text"
 
     registry.register(Tool("text", "d", echo, parameters=OBJECT, render=text))
-    registry.register(Tool("blocks", "d", echo, parameters=OBJECT, render=lambda a, v: [image, {"type": "other", "x": 1}]))
+    registry.register(
+        Tool("blocks", "d", echo, parameters=OBJECT, render=lambda a, v: [image, {"type": "other", "x": 1}])
+    )
     registry.register(Tool("empty", "d", echo, parameters=OBJECT, render=lambda a, v: []))
     assert (await registry.call("text", {"a": 1})).content == [{"type": "text", "text": "text"}]
     assert seen == [({"a": 1}, {"a": 1})]
@@ -418,3 +468,58 @@ async def test_a_toolset_is_added_under_a_namespace_and_taken_away_as_one() -> N
     assert isinstance(await registry.call("fs.a", {}), ToolSuccess)
     added.dispose()
     assert registry.tools() == []
+
+
+async def coroutine(*_: Any) -> None:
+    return None
+
+
+@pytest.mark.parametrize("hook", ["render", "presentation_meta", "finalize_content"])
+async def test_an_async_callback_of_a_tool_fails_closed_and_leaves_nothing_unawaited(hook: str) -> None:
+    registry = Registry()
+    options: dict[str, Any] = {hook: coroutine}
+    registry.register(Tool("t", "d", echo, parameters=OBJECT, **options))
+    result = await registry.call("t", {})
+    assert isinstance(result, ToolFailure)
+    assert "sync" in result.error.message
+    gc.collect()  # a coroutine that nobody closed would warn here
+
+
+@pytest.mark.parametrize("hook", ["present_call", "present_result", "concurrency_safe"])
+async def test_an_async_presenter_or_classifier_says_nothing(hook: str) -> None:
+    registry = Registry()
+    options: dict[str, Any] = {hook: coroutine}
+    tool = Tool("t", "d", echo, parameters=OBJECT, **options)
+    registry.register(tool)
+    assert tool.present_call is None or tool.present_call({}) is None
+    assert tool.present_result is None or tool.present_result({}, ToolSuccess(1)) is None
+    assert isinstance((await registry.call_batch([ToolRequest("t", {})]))[0], ToolSuccess)
+    gc.collect()
+
+
+@pytest.mark.parametrize("hook", ["on_result", "on_progress", "shape_dispatch_log"])
+async def test_an_async_observer_is_contained_and_leaves_nothing_unawaited(hook: str) -> None:
+    registry = Registry()
+    getattr(registry, hook)(coroutine)
+
+    @registry.tool
+    async def work(ctx: ToolContext) -> str:
+        """Work."""
+        ctx.progress(1)
+        return "done"
+
+    assert isinstance(await registry.call("work", {}), ToolSuccess)
+    gc.collect()
+
+
+async def test_a_sync_function_that_gives_a_coroutine_is_awaited() -> None:
+    registry = Registry()
+    registry.register(Tool("t", "d", lambda arguments, ctx: echo(arguments, ctx), parameters=OBJECT))
+    result = await registry.call("t", {"x": 1})
+    assert isinstance(result, ToolSuccess)
+    assert result.value == {"x": 1}
+
+
+@pytest.mark.parametrize("timeout", [10**400, -(10**400), 1e300])
+def test_a_timeout_beyond_all_measure_is_refused_too(timeout: Any) -> None:
+    register_new(timeout=timeout)
