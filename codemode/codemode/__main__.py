@@ -1,18 +1,29 @@
 """The front door of the command line: `codemode` and `python -m codemode`.
 
-Here is only what must work without the extra [cli]: saying how to get it.
+Here is only what must work without the extra [cli]: saying how to get it, and what goes before any other file.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 
 _NEEDED = ("typer", "rich", "pydantic_settings")
 
 
+def _open_closed_streams() -> None:
+    """Who starts us may have closed standard streams: no other file may get their numbers, and nothing is None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)  # The lowest free number: the one that is missing.
+            os.set_inheritable(nothing, True)
+            setattr(sys, name, open(nothing, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    _open_closed_streams()
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         print(

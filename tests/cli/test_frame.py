@@ -12,7 +12,7 @@ import pytest
 
 from codemode._cli._app import COMMANDS
 
-from .commands import codemode
+from .commands import SECONDS, codemode, environment
 
 THERE = [name for name in COMMANDS if importlib.util.find_spec(f"codemode._cli.{name}")]
 
@@ -123,3 +123,36 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
         check=False,
     )
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell closes the streams")
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [("<&-", "3"), (">&-", ""), ("2>&-", "3"), ("<&- >&- 2>&-", "")],
+    ids=["in", "out", "err", "all"],
+)
+def test_closed_standard_streams_break_nothing(tmp_path: Path, streams: str, said: str) -> None:
+    done = in_shell(f"run -c 'return 3' {streams}", tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, said)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_result_that_cannot_be_written_is_words_and_an_exit_code(tmp_path: Path) -> None:
+    done = in_shell("run -c 'return 3' -q >/dev/full", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("codemode: the result cannot be written: No space left")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def in_shell(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command of ours as a shell starts it."""
+    return subprocess.run(
+        ["sh", "-c", f'"$PYTHON" -m codemode {command}'],
+        cwd=cwd,
+        env=environment(cwd / ".home", PYTHON=sys.executable),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -168,3 +169,29 @@ async def test_a_wrong_file_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     assert "did you mean `command`" in said
     assert SECRET not in said
     assert "Traceback" not in said
+
+
+async def test_an_address_that_is_taken_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = await anyio.run_process(
+            [sys.executable, "-m", "codemode", "serve", "--fs", ".", "--http", "--port", str(port)],
+            check=False,
+            cwd=tmp_path,
+        )
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["null device", "closed"])
+async def test_without_a_client_at_stdin_the_gateway_ends(tmp_path: Path, closed: bool) -> None:
+    where = "<&-" if closed else "</dev/null"
+    with anyio.fail_after(60.0):
+        done = await anyio.run_process(
+            ["sh", "-c", f'"{sys.executable}" -m codemode serve --fs . {where}'], check=False, cwd=tmp_path
+        )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stderr.decode().strip() == "serving fs ."

@@ -4,7 +4,7 @@ Rules
 - The event log is always written: where nobody names a place, in the user's state folder, of which the newest stay.
 - The first Ctrl-C (or TERM) cancels the run and lets it end: calls are drained, records written, what was done is
   said. The second one leaves the run where it is, but for the bounded drain of its tools; the third ends the process.
-- The loop is trio.
+- The loop is trio, but for what needs asyncio.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import anyio
 
@@ -44,10 +44,10 @@ class Interrupted(BaseException):
         self.code = code
 
 
-def run_in_loop(body: Callable[[], Awaitable[T]]) -> T:
+def run_in_loop(body: Callable[[], Awaitable[T]], *, backend: Literal["trio", "asyncio"] = "trio") -> T:
     """Run the body of a command in the event loop."""
     try:
-        return anyio.run(body, backend="trio")
+        return anyio.run(body, backend=backend)
     except BaseExceptionGroup as group:  # a task group wraps even a single failure
         single = _only(group)
         if single is None:

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from .._project import ProjectError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -93,12 +95,23 @@ def counted(number: int, noun: str) -> str:
 
 
 def write_stdout(text: str) -> None:
-    """A result, on stdout, as it is where that is no terminal, made safe where it is one."""
+    """A result, on stdout, as it is where that is no terminal, made safe where it is one.
+
+    Raises:
+        ProjectError: it cannot be written, as on a full disk.
+    """
     out = plain(text) if sys.stdout.isatty() else text
     data = (out if out.endswith("\n") else out + "\n").encode("utf-8", "backslashreplace")
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What Python still holds it would try to write again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise ProjectError(f"the result cannot be written: {error.strerror}") from None
 
 
 def write_json(value: Any) -> None:

@@ -91,12 +91,9 @@ class ServeJob:
 
     def over_http(self, host: str, port: int) -> int:
         """Serve clients that connect; -> the exit code. uvicorn needs asyncio's loop."""
-        import anyio
+        from ._session import run_in_loop
 
-        async def serve() -> int:
-            return await self._serve((host, port))
-
-        return anyio.run(serve, backend="asyncio")
+        return run_in_loop(lambda: self._serve((host, port)), backend="asyncio")
 
     async def _serve(self, address: tuple[str, int] | None) -> int:
         """Open everything, serve until the client leaves or a signal comes, close everything."""

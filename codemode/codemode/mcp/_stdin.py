@@ -3,7 +3,7 @@
 Rules
 - The SDK's own reader waits in a worker thread, which no cancellation reaches; this one waits in the event loop.
 - While it reads, fd 0 is the null device, so that no tool or child process takes a byte of the protocol.
-- Where the loop cannot wait for standard input (Windows, a regular file) the SDK's reader does the work.
+- Where the loop cannot wait for standard input (Windows, a file, the null device) the SDK's reader does the work.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class StdinLines:
 @contextmanager
 def taken_stdin() -> Generator[StdinLines | None]:
     """Takes standard input away from the rest of the process; None where it cannot be waited for."""
-    if sys.platform == "win32" or stat.S_ISREG(os.fstat(0).st_mode):
+    kind = os.fstat(0).st_mode
+    if sys.platform == "win32" or stat.S_ISREG(kind) or (stat.S_ISCHR(kind) and not os.isatty(0)):
         yield None
         return
     taken = os.dup(0)
