@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-READMES = [ROOT / "README.md", *(ROOT / part / "README.md" for part in ("codemode", "bridge", "registry", "stubs"))]
+READMES = [
+    ROOT / "README.md",
+    *(
+        readme
+        for part in ("codemode", "bridge", "registry", "stubs")
+        for readme in sorted((ROOT / part).rglob("README.md"))
+    ),
+]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$(?:\n+^```text\n(?P<printed>.*?)^```$)?", re.M | re.S)
 
 
@@ -21,7 +28,7 @@ def blocks() -> list[object]:
         text = readme.read_text("utf-8") if readme.exists() else ""
         for match in BLOCK.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
-            name = f"{readme.parent.name if readme.parent != ROOT else 'root'}:{line}"
+            name = f"{readme.parent.relative_to(ROOT)}:{line}"
             found.append(pytest.param(match["code"], match["printed"], id=name))
     return found
 
