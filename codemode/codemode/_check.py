@@ -18,8 +18,9 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from codemode._thread import in_a_thread
 from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, ProcessRuntime
-from codemode_registry import RUN_CODE, CodeModeError, Registry, Scope, Tool
+from codemode_registry import CodeModeError, Registry, Scope, Tool
 from codemode_stubs import CheckUnavailableError, Diagnostic, shared_checker
 
 __all__ = ["Diagnostic", "check_in", "check_program"]
@@ -48,23 +49,9 @@ def check_program(code: str, registry: Registry, scope: Scope | None = None) -> 
         RuntimeUnavailableError: no sealed child can be had.
         CodeModeError: ty is not installed (the extra `check`) or does not answer.
     """
-    visible = [tool for tool in registry.tools(scope) if tool.full_name != RUN_CODE]
-    found: list[Diagnostic] = []
-    failures: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            found.extend(anyio.run(partial(check_in, _kept_runtime(), code, visible), backend="trio"))
-        except BaseException as error:
-            failures.append(error)
-
+    ask = partial(check_in, _kept_runtime(), code, registry.tools(scope))
     # A thread of its own, because the caller's may have an event loop that is running.
-    thread = threading.Thread(target=ask, name="codemode-check")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return found
+    return in_a_thread(lambda: anyio.run(ask, backend="trio"), name="codemode-check")
 
 
 async def check_in(runtime: CodeRuntime, code: str, tools: Sequence[Tool]) -> list[Diagnostic]:

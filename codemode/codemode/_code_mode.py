@@ -241,13 +241,11 @@ class CodeMode:
 
     def instructions(self, scope: Scope | None = None) -> str:
         """Prompt text: how to write programs, and the stubs of the tools that the scope sees."""
-        tools = self.registry.tools(self._scope(scope))
-        return instructions(render_stubs([tool for tool in tools if tool.full_name != RUN_CODE], form="prompt"))
+        return instructions(render_stubs(self.registry.tools(self._scope(scope)), form="prompt"))
 
     def stubs(self, scope: Scope | None = None) -> str:
         """The text of the stub module of the tools that the scope sees."""
-        tools = self.registry.tools(self._scope(scope))
-        return render_stubs([tool for tool in tools if tool.full_name != RUN_CODE], form="pyi")
+        return render_stubs(self.registry.tools(self._scope(scope)), form="pyi")
 
     async def _through(
         self,

@@ -21,9 +21,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from codemode_registry import Allow, Ask, Decision, Registry, Scope, Tool, ToolCall
-
-RUN_CODE = "run_code"
+from codemode_registry import RUN_CODE, Allow, Ask, Decision, Registry, Scope, Tool, ToolCall
 
 Verdict = Literal["allow", "deny", "ask", "unlisted"]
 
@@ -46,18 +44,17 @@ class PolicyRules:
 
     def verdict(self, name: str, *, read_only: bool) -> tuple[Verdict, str]:
         """What the rules say about a tool: the verdict, and the rule that gave it."""
-        for verdict, patterns in (("deny", self.deny), ("ask", self.ask), ("allow", self.allow)):
+        lists: tuple[tuple[Verdict, tuple[str, ...]], ...]
+        lists = (("deny", self.deny), ("ask", self.ask), ("allow", self.allow))
+        for verdict, patterns in lists:
             for pattern in patterns:
                 if _matches(name, pattern):
-                    return _VERDICTS[verdict], f"{verdict} {pattern!r}"
+                    return verdict, f"{verdict} {pattern!r}"
         if name == RUN_CODE:
-            return "allow", "run_code"
+            return "allow", RUN_CODE
         if self.ask_unless_read_only:
             return ("allow", "read-only") if read_only else ("ask", "not read-only")
         return ("unlisted", "not in the allow list") if self.allow else ("allow", "no rule")
-
-
-_VERDICTS: dict[str, Verdict] = {"deny": "deny", "ask": "ask", "allow": "allow"}
 
 
 def _matches(name: str, pattern: str) -> bool:

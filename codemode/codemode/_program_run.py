@@ -21,9 +21,18 @@ import anyio
 import anyio.lowlevel
 
 from codemode._spelling import visible_tools
-from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, PauseClock, RunError, Usage
-from codemode_bridge._contract import ErrorKind
-from codemode_bridge._dispatcher import CallRecord, Dispatcher
+from codemode_bridge import (
+    CallRecord,
+    CodeRunRequest,
+    CodeRunResult,
+    CodeRuntime,
+    Dispatcher,
+    ErrorKind,
+    Limits,
+    PauseClock,
+    RunError,
+    Usage,
+)
 from codemode_registry import Approver, CodeModeError, EventLog, JsonValue, Registry, RuntimeUnavailableError, ToolCall
 
 __all__ = ["Check", "ProgramRun", "RunOutcome"]

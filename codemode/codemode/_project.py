@@ -15,10 +15,10 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -35,6 +35,9 @@ from ._project_file import (
     SqliteToolset,
     Toolsets,
 )
+
+if TYPE_CHECKING:
+    from codemode_bridge import Limits
 
 FILE_NAME = "codemode.toml"
 PREFIX = "CODEMODE_"
@@ -154,7 +157,7 @@ def _known(place: tuple[str, ...]) -> tuple[str, ...]:
     return () if table is None else tuple(table.model_fields)
 
 
-def limits_of(values: LimitValues, **flags: float | int | None) -> Any:
+def limits_of(values: LimitValues, **flags: float | int | None) -> Limits:
     """The limits of a run: the defaults, what the file says, what the flags say.
 
     Raises:
@@ -164,8 +167,7 @@ def limits_of(values: LimitValues, **flags: float | int | None) -> Any:
 
     said = {name: value for name, value in values.model_dump().items() if value is not None}
     said |= {name: value for name, value in flags.items() if value is not None}
-    known = {field.name for field in fields(Limits)}
     try:
-        return Limits(**{name: value for name, value in said.items() if name in known})
+        return Limits(**said)
     except (TypeError, ValueError) as error:
         raise ProjectError(f"limits: {error}") from None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codemode_bridge import RunError, Usage
-from codemode_bridge._dispatcher import CallRecord
+from codemode_bridge import CallRecord, RunError, Usage
 from codemode_registry import JsonValue, ToolResult
 
 __all__ = ["CallRecord", "RunResult"]

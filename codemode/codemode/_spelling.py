@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from codemode_bridge._dispatcher import VisibleTool
+from codemode_bridge import VisibleTool
 from codemode_registry import Tool
 from codemode_stubs import method_spellings, signature
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
-import threading
 from typing import Any
 
 import anyio
@@ -11,6 +9,7 @@ import sniffio
 
 from codemode._code_mode import CodeMode
 from codemode._result import RunResult
+from codemode._thread import in_a_thread
 from codemode_registry import Registry
 
 __all__ = ["run_sync"]
@@ -43,7 +42,7 @@ def run_sync(registry: Registry, code: str, **options: Any) -> RunResult:
 
     if not _inside_a_loop():
         return anyio.run(main, backend="trio")
-    return _in_a_thread(lambda: anyio.run(main, backend="trio"))
+    return in_a_thread(lambda: anyio.run(main, backend="trio"), name="codemode-run-sync")
 
 
 def _inside_a_loop() -> bool:
@@ -52,25 +51,3 @@ def _inside_a_loop() -> bool:
     except sniffio.AsyncLibraryNotFoundError:
         return False
     return True
-
-
-def _in_a_thread(work: Any) -> RunResult:
-    """Run `work` in a thread of its own, with this context, and hand on what it returns or raises."""
-    results: list[RunResult] = []
-    failures: list[BaseException] = []
-    context = contextvars.copy_context()
-
-    def body() -> None:
-        # The context says that an async library is running here; in the new thread none is.
-        sniffio.current_async_library_cvar.set(None)
-        try:
-            results.append(work())
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=context.run, args=(body,), name="codemode-run-sync")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 
 from pydantic_core import to_json
 
-from codemode_bridge import RunError
-from codemode_bridge._dispatcher import CallRecord
+from codemode_bridge import CallRecord, RunError
 from codemode_registry import JsonValue
 
 __all__ = ["NO_OUTPUT", "failure_text", "fit", "success_text", "value_text"]

@@ -25,7 +25,7 @@ def print(*values: __NotCall, sep: __Any = " ", end: __Any = "", file: __Any = N
 
 
 class CheckStub:
-    """One set of tools, ready to be checked against."""
+    """One set of tools, in any order, ready to be checked against."""
 
     def __init__(self, tools: Sequence[ToolLike]) -> None:
         self._tools = sorted(tools, key=tool_key)
@@ -50,8 +50,3 @@ class CheckStub:
         if path not in self._signatures:
             self._signatures[path] = signature(tool)
         return self._signatures[path]
-
-
-def check_stub(tools: Sequence[ToolLike]) -> CheckStub:
-    """The stub of a set of tools, in any order."""
-    return CheckStub(tools)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ._check_stub import CheckStub, check_stub
+from ._check_stub import CheckStub
 from ._diagnostic import Diagnostic
 from ._findings import Finding, Teller, expects_a_dict, passes_a_dict, read_findings
 from ._program_text import ProgramText, frame
@@ -69,7 +69,7 @@ class TypeChecker:
     def warm_up(self) -> None:
         """Starts the server, so that the next check finds it ready."""
         with self._lock:
-            self._findings("pass", check_stub(()).text("all"), ())
+            self._findings("pass", CheckStub(()).text("all"), ())
 
     def close(self) -> None:
         """Ends the server and removes its folder; the next check starts anew."""
@@ -92,7 +92,7 @@ class TypeChecker:
         if known is None:
             while len(self._sets) >= _KEPT_SETS:
                 del self._sets[next(iter(self._sets))]
-            known = self._sets[key] = (tuple(tools), check_stub(tools))
+            known = self._sets[key] = (tuple(tools), CheckStub(tools))
         return known[1]
 
     def _findings(self, program: str, stub: str, modules: tuple[str, ...]) -> tuple[list[Finding], ProgramText]:

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ._document import Document
-from ._flatten import REFERENCES, STRUCTURE, flatten, mappings, reference_of, texts
+from ._document import REFERENCES, Document
+from ._flatten import STRUCTURE, flatten, mappings, reference_of, texts
 from ._literals import value_literal
 from ._merge import Schema, merge, types_of
 from ._names import join_names, pascal

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+"""Keywords that lead to another place of the document."""
 #: Deepest place that is searched for anchors and references: beyond the 200 levels that a registry accepts.
 _DEPTH = 400
 
@@ -108,7 +109,7 @@ def _walk(value: object) -> Iterator[Mapping[str, Any]]:
 
 def _references(value: object) -> Iterator[str]:
     for mapping in _walk(value):
-        for keyword in _REFERENCES:
+        for keyword in REFERENCES:
             reference = mapping.get(keyword)
             if isinstance(reference, str):
                 yield reference

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ._document import Document
+from ._document import REFERENCES, Document
 from ._merge import Schema, merge
 
-REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 #: Keywords that say what a value is; beside a `$ref` or a union all others only describe or bound it.
 STRUCTURE = frozenset(
     (

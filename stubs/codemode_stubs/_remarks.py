@@ -6,12 +6,11 @@ Each remark is one short phrase; a field's note is its description and then its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 from ._literals import number_literal, value_literal
+from ._merge import Schema
 from ._prose import one_line
-
-Schema: TypeAlias = "Mapping[str, Any]"
 
 #: Longest default, pattern or value in a remark, in characters: beyond it the reader gains nothing from the rest.
 MAX_VALUE = 60

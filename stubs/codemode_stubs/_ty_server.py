@@ -17,6 +17,7 @@ import queue
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any, cast
 
 from ._diagnostic import CheckUnavailableError
@@ -129,14 +130,13 @@ class TyServer:
                 return answer.get("result")
 
     def close(self) -> None:
-        """Ends the process, and waits until it is gone. In a fork it only drops the pipes."""
+        """Ends the process, and waits until it is gone. In a fork it does nothing: the process is the parent's."""
         process = self._process
         if self.pid != os.getpid():
             return
-        for pipe in (process.stdin,):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
         try:
             process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -181,6 +181,4 @@ class TyServer:
 
 def file_uri(path: str) -> str:
     """An absolute path as a `file:` URI."""
-    from pathlib import Path
-
     return Path(path).as_uri()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from codemode_stubs._check_stub import check_stub
+from codemode_stubs._check_stub import CheckStub
 
 from . import odd
 from .schemas import documents, objects, schemas
@@ -62,5 +62,5 @@ def test_ty_accepts_every_module(folder: Path) -> None:
 def test_ty_accepts_the_modules_that_programs_are_checked_against(tmp_path: Path) -> None:
     sets: Mapping[str, list[FakeTool]] = {**odd.modules(), "random": random_tools()}
     for name, tools in sets.items():
-        (tmp_path / f"{name}.pyi").write_text(check_stub(tools).text("all"), encoding="utf-8")
+        (tmp_path / f"{name}.pyi").write_text(CheckStub(tools).text("all"), encoding="utf-8")
     assert ty_says(tmp_path) == ""

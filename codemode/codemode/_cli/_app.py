@@ -8,7 +8,6 @@ Rules
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import os
 import sys
@@ -31,7 +30,7 @@ COMMANDS = (
     "trace",
     "audit",
 )
-"""In the order of `--help`. A command that is not there yet (its module is missing) is not shown."""
+"""In the order of `--help`."""
 
 HELP = """A language model writes one async Python program that calls many guarded tools; codemode runs it.
 
@@ -53,7 +52,7 @@ class _Commands(MutableMapping[str, Any]):
     """The commands by name; each is imported when it is taken out."""
 
     def __init__(self) -> None:
-        self._names = [name for name in COMMANDS if importlib.util.find_spec(f"codemode._cli.{name}")]
+        self._names: list[str] = list(COMMANDS)
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:

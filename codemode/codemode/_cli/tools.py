@@ -84,7 +84,7 @@ async def _listed(project: Project, flags: Flags) -> tuple[list[Row], dict[str, 
 
     async with open_registry(project, flags) as opened:
         tell_down(opened)
-        listed = [tool for tool in opened.registry.tools() if tool.full_name != "run_code"]
+        listed = opened.registry.tools()
         frame = len(render_stubs([], form="prompt"))
         rows = [_row(tool, opened.rules, frame) for tool in listed]
         totals = {

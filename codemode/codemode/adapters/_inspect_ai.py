@@ -12,7 +12,7 @@ from inspect_ai.tool import ToolError as InspectToolError
 from codemode._code_mode import CodeMode
 from codemode.adapters._presented import Presented, blocks_of, data_url, is_image, presented, text_of, text_of_block
 from codemode.adapters._taken import Taken, canonical, take
-from codemode_registry import JsonValue, Registration, Registry, Scope, Tool, ToolContext, ToolError
+from codemode_registry import RUN_CODE, JsonValue, Registration, Registry, Scope, Tool, ToolContext, ToolError
 
 
 def to_inspect_ai(code_mode: CodeMode, *, scope: Scope | None = None) -> list[InspectTool]:
@@ -63,7 +63,7 @@ def _presented(tool: Presented) -> InspectTool:
         {key: tool.input_schema[key] for key in ("properties", "required") if key in tool.input_schema}
     )
     return ToolDef(
-        execute, name=tool.name, description=tool.description, parameters=parameters, parallel=tool.name != "run_code"
+        execute, name=tool.name, description=tool.description, parameters=parameters, parallel=tool.name != RUN_CODE
     ).as_tool()
 
 

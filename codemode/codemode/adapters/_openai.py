@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from codemode._code_mode import CodeMode
 from codemode.adapters._presented import Presented, blocks_of, data_url, is_image, presented, text_of_block
-from codemode_registry import Scope, ToolRequest, ToolResult
+from codemode_registry import RUN_CODE, Scope, ToolRequest, ToolResult
 
 _CUSTOM_DESCRIPTION = "the program of a custom tool call"
 
@@ -59,7 +59,7 @@ class OpenAITools:
         return answers
 
     def _definition(self, tool: Presented) -> dict[str, Any]:
-        if tool.name == "run_code" and self._form == "custom":
+        if tool.name == RUN_CODE and self._form == "custom":
             custom = {"name": tool.name, "description": tool.description, "format": {"type": "text"}}
             return {"type": "custom", **custom} if self._api == "responses" else {"type": "custom", "custom": custom}
         # Strict mode accepts only a part of JSON Schema and would refuse most tools; the pipeline validates.

@@ -15,7 +15,7 @@ from pydantic_ai.usage import RunUsage
 from codemode._code_mode import CodeMode
 from codemode.adapters._presented import Presented, blocks_of, is_image, presented, text_of, text_of_block
 from codemode.adapters._taken import Taken, canonical, take
-from codemode_registry import JsonValue, Registration, Registry, Scope, Tool, ToolContext, ToolError
+from codemode_registry import RUN_CODE, JsonValue, Registration, Registry, Scope, Tool, ToolContext, ToolError
 
 
 def to_pydantic_ai(code_mode: CodeMode, *, scope: Scope | None = None) -> FunctionToolset[Any]:
@@ -72,7 +72,7 @@ def _presented(tool: Presented) -> PydanticTool[Any]:
 
     # run_code is exclusive among a model's own calls, and the pipeline orders the others itself.
     return PydanticTool.from_schema(
-        call, tool.name, tool.description, tool.input_schema, takes_ctx=True, sequential=tool.name == "run_code"
+        call, tool.name, tool.description, tool.input_schema, takes_ctx=True, sequential=tool.name == RUN_CODE
     )
 
 

@@ -173,13 +173,11 @@ class _Gateway:
     ) -> CallToolResult | InputRequiredResult:
         arguments: dict[str, Any] = params.arguments or {}
         try:
-            match params.name:
-                case "search_tools":
-                    return self._search_tools(arguments)
-                case "get_tool_docs":
-                    return self._get_tool_docs(arguments)
-                case _:
-                    return await self._ask_and_run(ctx, params, arguments)
+            if params.name == SEARCH_TOOLS:
+                return self._search_tools(arguments)
+            if params.name == GET_TOOL_DOCS:
+                return self._get_tool_docs(arguments)
+            return await self._ask_and_run(ctx, params, arguments)
         except MCPError:
             raise
         except RuntimeUnavailableError as error:

@@ -81,8 +81,7 @@ def menu(code_mode: CodeMode) -> Menu:
 
 def program_tools(code_mode: CodeMode) -> list[Tool]:
     """The tools that a program can call, by name."""
-    visible = code_mode.registry.tools(code_mode.scope)
-    return sorted((tool for tool in visible if tool.full_name != RUN_CODE), key=lambda tool: tool.full_name)
+    return sorted(code_mode.registry.tools(code_mode.scope), key=lambda tool: tool.full_name)
 
 
 def _run_code(schema: dict[str, Any], tools: Sequence[Tool]) -> McpTool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -199,8 +199,3 @@ def _pattern(secrets: set[str]) -> re.Pattern[str] | None:
 def _escaped(secret: str) -> tuple[str, ...]:
     """The secret as it stands inside a JSON text or a `repr`."""
     return (secret.replace("\\", "\\\\").replace('"', '\\"'), repr(secret)[1:-1])
-
-
-def mask(values: Mapping[str, str]) -> dict[str, str]:
-    """`values` with their names kept: what a report may show of `env` or `headers`."""
-    return dict.fromkeys(sorted(values), REPLACEMENT)

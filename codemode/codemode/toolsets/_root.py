@@ -234,7 +234,7 @@ class _Walk:
     def _split(path: str) -> list[str]:
         if not path:
             raise FsError('the path is empty: use "." for the root')
-        if len(path) > MAX_PATH_CHARS or "\0" in path or (not path.isascii() and not _encodes(path)):
+        if len(path) > MAX_PATH_CHARS or "\0" in path or (not path.isascii() and not encodes(path)):
             raise FsError(f"{quoted(path)} is no path: too long, or with characters that no file name has")
         if path.startswith("/"):
             raise OutsideError(f"{quoted(path)} is absolute: paths are relative to the root of these tools")
@@ -321,9 +321,10 @@ class _Walk:
         os.close(self.current)
 
 
-def _encodes(path: str) -> bool:
+def encodes(text: str) -> bool:
+    """Whether UTF-8 can carry a text: it has no lone surrogates."""
     try:
-        path.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

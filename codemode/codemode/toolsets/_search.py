@@ -21,7 +21,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from codemode_registry import CancelSignal, ToolError
 
-from ._root import MAX_DEPTH, FsError, Root, quoted
+from ._root import MAX_DEPTH, FsError, Root, encodes, quoted
 
 MAX_VISITED = 300_000
 """Entries one walk may look at (about two seconds of a warm disk); a kernel tree has 90,000."""
@@ -68,7 +68,7 @@ def entries(root: Root, parts: tuple[str, ...], *, statuses: bool) -> list[Found
             for count, entry in enumerate(scan):
                 if count >= MAX_VISITED:
                     raise FsError(f"{quoted('/'.join(parts) or '.')} has more than {MAX_VISITED:,} entries")
-                if _plain(entry.name):
+                if encodes(entry.name):
                     found.append(_found(entry, parts, statuses=statuses))
     finally:
         os.close(directory)
@@ -91,14 +91,6 @@ def _found(entry: os.DirEntry[str], parts: tuple[str, ...], *, statuses: bool) -
     else:
         kind = "file" if entry.is_file(follow_symlinks=False) else "other"
     return Found((*parts, entry.name), kind, status)
-
-
-def _plain(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def stop_if_cancelled(cancel: CancelSignal) -> None:
@@ -148,7 +140,7 @@ class Pattern:
     def __init__(self, expression: str, *, shown: str) -> None:
         if len(shown) > MAX_PATTERN_CHARS:
             raise FsError(f"the pattern has {len(shown):,} characters; at most {MAX_PATTERN_CHARS:,} are taken")
-        if not _plain(shown):
+        if not encodes(shown):
             raise FsError("the pattern is no text that UTF-8 can carry")
         try:
             self._validator = SchemaValidator(

@@ -62,29 +62,6 @@ _WRITES = frozenset(
     }
 )
 
-_PRAGMAS = frozenset(
-    {
-        "table_info",
-        "table_xinfo",
-        "table_list",
-        "index_list",
-        "index_info",
-        "index_xinfo",
-        "foreign_key_list",
-        "foreign_key_check",
-        "database_list",
-        "collation_list",
-        "compile_options",
-        "encoding",
-        "user_version",
-        "application_id",
-        "page_count",
-        "page_size",
-        "data_version",  # FTS5 asks for it
-    }
-)
-"""Pragmas that only tell; passed only where they set nothing (`user_version` takes no value here)."""
-
 _TOLD_BY_NAME = frozenset(
     {
         "table_info",
@@ -98,6 +75,19 @@ _TOLD_BY_NAME = frozenset(
     }
 )
 """Pragmas whose argument is the name of what they tell about."""
+
+_PRAGMAS = _TOLD_BY_NAME | {
+    "database_list",
+    "collation_list",
+    "compile_options",
+    "encoding",
+    "user_version",
+    "application_id",
+    "page_count",
+    "page_size",
+    "data_version",  # FTS5 asks for it
+}
+"""Pragmas that only tell; passed only where they set nothing (`user_version` takes no value here)."""
 
 _SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_schema", "sqlite_temp_master"})
 """Connecting to a virtual table (FTS5, pragma_*) asks to update these, in memory. SQLite itself refuses a statement

@@ -32,8 +32,6 @@ class HostAttempt:
 class HoldingLog(MemoryEventLog):
     """A log whose settle records take a while, and that notes what ran meanwhile."""
 
-    instant = False
-
     def __init__(self, canary: Canary) -> None:
         super().__init__()
         self._canary = canary
