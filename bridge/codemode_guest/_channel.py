@@ -145,7 +145,7 @@ class GuestChannel:
                 if events & select.POLLOUT:
                     rest = rest[self._socket.send(rest, socket.MSG_DONTWAIT) :]
                 elif events & select.POLLIN:
-                    self._frames += self.read()
+                    self._frames += self._arrived(wait=False)
                 else:
                     raise ChannelClosed("the host is gone")
         except OSError as error:
@@ -162,6 +162,10 @@ class GuestChannel:
         if self._frames:
             frames, self._frames = self._frames, []
             return frames
+        return self._arrived(wait=wait)
+
+    def _arrived(self, *, wait: bool) -> list[dict[str, object]]:
+        """What one read of the socket gives."""
         try:
             data = self._socket.recv(_READ, 0 if wait else socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -209,7 +213,10 @@ class GuestChannel:
         return buffer
 
     def _accept(self, body: bytes | bytearray, frames: list[dict[str, object]]) -> None:
-        text = body.decode()
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            return
         try:
             frame, _ = _scan(text, 0) if len(text) <= _READ else _scan_long(text)
         except ValueError:

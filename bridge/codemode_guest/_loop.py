@@ -40,9 +40,11 @@ class _BridgeSelector:
     def select(self, timeout: float | None) -> Frames:
         if timeout is None:
             return self._channel.read()
-        if timeout > 0 and not self._poll.poll(math.ceil(timeout * 1000)):
-            return []
-        return self._channel.read(wait=False)
+        # Looked for first: a frame that came while a write was blocked is not in the socket any more.
+        frames = self._channel.read(wait=False)
+        if not frames and timeout > 0 and self._poll.poll(math.ceil(timeout * 1000)):
+            return self._channel.read(wait=False)
+        return frames
 
 
 class GuestLoop(asyncio.BaseEventLoop):

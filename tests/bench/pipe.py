@@ -1,6 +1,6 @@
 """The raw pipe: what crossing to another process and back costs with nothing around it.
 
-A forked child of plain CPython and this process speak JSON over a socket pair, four bytes of length before each text,
+A child of plain CPython and this process speak JSON over a socket pair, four bytes of length before each text,
 blocking on both sides. No loop, no validation, no log, no seal: the floor that the bridge is measured against.
 """
 
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
+import subprocess
+import sys
 import time
+import warnings
 from typing import Any
 
 _HEADER = 4
@@ -39,19 +41,14 @@ def _exactly(sock: socket.socket, size: int) -> bytearray:
 
 
 class RawPipe:
-    """A forked child that calls back, or receives a value, on request."""
+    """A child that calls back, or receives a value, on request."""
 
     def __init__(self) -> None:
         self._sock, theirs = socket.socketpair()
         for end in (self._sock, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1024 * 1024)
-        self._pid = os.fork()
-        if self._pid == 0:
-            try:
-                self._sock.close()
-                _serve(theirs)
-            finally:
-                os._exit(0)
+        command = [sys.executable, "-I", "-S", __file__, str(theirs.fileno())]
+        self._child = subprocess.Popen(command, pass_fds=[theirs.fileno()])
         theirs.close()
 
     def __enter__(self) -> RawPipe:
@@ -59,8 +56,8 @@ class RawPipe:
 
     def __exit__(self, *exc: object) -> None:
         self._sock.close()
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        self._child.kill()
+        self._child.wait()
 
     def calls(self, count: int) -> float:
         """The child makes so many calls, one after the other; seconds, as the child measures them."""
@@ -71,6 +68,26 @@ class RawPipe:
                 return float(frame["seconds"])
             arguments = frame["args"]
             _send(self._sock, {"id": frame["id"], "value": arguments["a"] + arguments["b"]})
+
+    def cpu_of_calls(self, count: int) -> float:
+        """CPU seconds of both sides for so many calls."""
+        before = time.process_time()
+        theirs = -self._cpu()
+        self.calls(count)
+        theirs += self._cpu()
+        return time.process_time() - before + theirs
+
+    def cpu_of_receiving(self, value: Any) -> float:
+        """CPU seconds of both sides for one value."""
+        before = time.process_time()
+        theirs = -self._cpu()
+        self.receive(value)
+        theirs += self._cpu()
+        return time.process_time() - before + theirs
+
+    def _cpu(self) -> float:
+        _send(self._sock, {"cpu": True})
+        return float(_receive(self._sock))
 
     def receive(self, value: Any) -> float:
         """The child takes a list of rows and adds up their field `n`; seconds until the sum is here."""
@@ -88,6 +105,9 @@ def _serve(sock: socket.socket) -> None:
             order = _receive(sock)
         except EOFError:
             return
+        if "cpu" in order:
+            _send(sock, time.process_time())
+            continue
         if "rows" in order:
             _send(sock, sum(row["n"] for row in order["rows"]))
             continue
@@ -102,8 +122,14 @@ def _serve(sock: socket.socket) -> None:
 def fork_and_wait() -> float:
     """Seconds to fork this process, leave at once, and wait for it."""
     began = time.perf_counter()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # This process has threads; the child does nothing.
+        pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
     return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    _serve(socket.socket(fileno=int(sys.argv[1])))

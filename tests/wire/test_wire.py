@@ -333,6 +333,33 @@ def test_two_full_buffers_do_not_wait_for_each_other() -> None:
         assert channel.read()[0]["value"] == big
 
 
+def test_replies_that_come_while_a_write_is_blocked_are_kept_once_each() -> None:
+    import threading
+
+    channel, host = guest()
+    host.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    with host, channel._socket:
+        channel.send("ready", {"pid": 1})
+        host.sendall(encode({"type": "run", "program": ""}))
+        channel.read()
+        read_frame(host)
+        replies = [{"type": "reply", "id": n, "value": "v" * 1000} for n in range(300)]
+
+        def answer_then_listen() -> None:
+            # The buffer is small, so this ends when the guest has read nearly all, in many pieces, while it writes.
+            host.sendall(b"".join(map(encode, replies)))
+            read_frame(host)
+
+        other = threading.Thread(target=answer_then_listen)
+        other.start()
+        channel.send("call", {"id": 1, "args": {"big": "x" * 3_000_000}})
+        other.join()
+        found = channel.read(wait=False)
+        while more := channel.read(wait=False):
+            found += more
+        assert found == replies
+
+
 def test_a_long_frame_among_short_ones_is_read_whole() -> None:
     import threading
 

@@ -1,0 +1,149 @@
+"""Budgets that hold on a noisy machine: ratios of CPU time, growth, and what is loaded. The bench has the figures.
+
+Rules: the least of several interleaved readings counts, CPU time and not wall time, and each bound is about twice what
+a quiet machine shows: what fails here is a change of kind (a quadratic step, a second encoding of each value, a leak,
+a heavy import in the host), not a bad day.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from codemode import CodeMode, MemoryEventLog, Registry, Tool
+from tests.bench.calls import GATHERED, LIMITS, SEQUENTIAL
+from tests.bench.growth import descriptors, resident
+from tests.bench.measuring import geometric_mean
+from tests.bench.pipe import RawPipe
+from tests.bench.settings import adding
+from tests.bench.values import rows_of
+from tests.dialect.bench import WORKLOADS, measure
+
+_SAMPLED = ("arithmetic", "function calls", "dict grouping", "class attributes", "method dispatch", "sorting", "matrix")
+"""Workloads that take milliseconds each and differ in kind."""
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The host's default; the ratios are about our work, which is the same on both."""
+    return "trio"
+
+
+@asynccontextmanager
+async def _open(registry: Registry) -> AsyncIterator[CodeMode]:
+    async with CodeMode(registry, limits=LIMITS) as code_mode:
+        assert (await code_mode.run("1")).value == 1
+        yield code_mode
+
+
+async def _spent(code_mode: CodeMode, program: str) -> float:
+    """CPU seconds of the host and the child together."""
+    before = time.process_time()
+    result = await code_mode.run(program)
+    host = time.process_time() - before
+    assert result.ok, result.text
+    return host + result.usage.compute_seconds
+
+
+def test_computing_costs_what_cpython_costs() -> None:
+    ratios: dict[str, float] = {}
+    for name in _SAMPLED:
+        plain, dialect = measure(WORKLOADS[name], 5)
+        ratios[name] = dialect / plain
+    assert geometric_mean(ratios.values()) < 1.3, ratios
+    assert max(ratios.values()) < 1.8, ratios
+
+
+async def test_a_sub_call_costs_a_bounded_multiple_of_a_raw_pipe() -> None:
+    count = 300
+    ours, raw = [], []
+    with RawPipe() as pipe:
+        async with _open(adding(MemoryEventLog())) as code_mode:
+            for _ in range(4):
+                ours.append(await _spent(code_mode, SEQUENTIAL.format(count=count)) / count)
+                raw.append(pipe.cpu_of_calls(count) / count)
+    # A pipeline of ten stages, two records, a loop on each side and a sealed child: about ten times the bare exchange.
+    assert min(ours) < 22 * min(raw), (ours, raw)
+
+
+async def test_a_big_value_costs_a_bounded_multiple_of_a_raw_pipe() -> None:
+    value = rows_of(11_000)
+    ours, raw = [], []
+
+    async def fetch(arguments: object, ctx: object) -> object:
+        return value
+
+    registry = Registry(events=MemoryEventLog())
+    registry.register(Tool("fetch", "Fetch.", fetch, parameters={"type": "object"}))
+    with RawPipe() as pipe:
+        async with _open(registry) as code_mode:
+            for _ in range(4):
+                ours.append(await _spent(code_mode, "return sum(row['n'] for row in await tools.fetch())"))
+                raw.append(pipe.cpu_of_receiving(value))
+    assert min(ours) < 3.5 * min(raw), (ours, raw)
+
+
+async def test_the_cost_of_a_call_does_not_grow_with_their_number() -> None:
+    async def each(code_mode: CodeMode, program: str, count: int, repeats: int) -> float:
+        return min([await _spent(code_mode, program.format(count=count)) for _ in range(repeats)]) / count
+
+    async with _open(adding(MemoryEventLog())) as code_mode:
+        few = await each(code_mode, SEQUENTIAL, 10, 5)
+        some = await each(code_mode, SEQUENTIAL, 1_000, 2)
+        hundreds = await each(code_mode, GATHERED, 1_000, 3)
+        many = await each(code_mode, GATHERED, 6_000, 1)
+    assert some < 1.3 * few, (few, some)
+    assert many < 2.0 * hundreds, (hundreds, many)
+
+
+async def test_hundreds_of_runs_leave_no_descriptor_and_no_memory() -> None:
+    async with _open(adding()) as code_mode:
+
+        async def runs(count: int) -> tuple[float, int]:
+            for _ in range(count):
+                assert (await code_mode.run("return await tools.add(a=1, b=2)")).value == 3
+            gc.collect()
+            return resident(), descriptors()
+
+        memory, opened = await runs(100)
+        memory_after, opened_after = await runs(250)
+        # A waiting child may be on its way at either moment: a descriptor each.
+        assert opened_after <= opened + 3
+        assert memory_after < memory + 3.0, (memory, memory_after)
+    await _until(lambda: descriptors() <= opened)
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(10):
+        while not holds():  # noqa: ASYNC110 - the kernel tells nobody
+            await anyio.sleep(0.01)
+
+
+def test_a_first_result_loads_nothing_that_it_does_not_need() -> None:
+    script = (
+        "import sys\n"
+        "from codemode import Registry, run_sync\n"
+        "registry = Registry()\n"
+        "@registry.tool\n"
+        "async def add(a: int, b: int) -> int:\n"
+        "    return a + b\n"
+        "assert run_sync(registry, 'return await tools.add(a=1, b=2)').value == 3\n"
+        "print(*sys.modules)\n"
+    )
+    folders = [str(Path(sys.modules[name].__path__[0]).parent) for name in ("codemode", "codemode_registry")]
+    folders += [str(Path(sys.modules[name].__path__[0]).parent) for name in ("codemode_bridge", "codemode_stubs")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, env=environment)
+    loaded = set(done.stdout.decode().split())
+    # asyncio: trio runs the loop. The dialect and its compiler: the child's. The rest: extras and the checker.
+    heavy = {"asyncio", "RestrictedPython", "codemode_guest", "mcp", "typer", "rich", "opentelemetry", "pytest"}
+    assert loaded & (heavy | {"codemode_stubs._checker", "codemode._check"}) == set()
