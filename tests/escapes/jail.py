@@ -13,7 +13,7 @@ from codemode_guest.dialect import ProgramRefused, is_module, is_user_class, is_
 from tests.dialect import driver
 
 MEMORY = 1 << 30
-"""Bytes of address space beyond which an attack gets MemoryError."""
+"""Bytes of address space that an attack may add to what the test process has mapped; then it gets MemoryError."""
 
 _DATA = (str, bytes, int, float, bool, type(None), list, tuple, dict, set, frozenset, range, bytearray)
 
@@ -68,7 +68,10 @@ def _run(source: str, writer: int) -> None:
     """In the child: limits, the program, one line about it; never returns."""
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        # A worker of the test suite that has loaded much before must leave an attack as much room as a fresh one.
+        with open("/proc/self/statm", "rb") as statm:
+            most = int(statm.read().split()[0]) * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CPU, (4, 4))
         try:
             outcome = driver.run(source)
