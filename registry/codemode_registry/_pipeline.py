@@ -156,7 +156,7 @@ def begin(run: Run) -> ToolResult | None:
     tool = run.resolve()
     collapsed = call.parent is None and call.name != RUN_CODE and tool is not None and run.presentation() == "code"
     run.tool = tool
-    if tool is not None and (not collapsed or call.cancel.cancelled):
+    if tool is not None and (not collapsed or call.cancel.cancelled or run.lossy is not None):
         run.finalize = tool.finalize_content
     refusal = run.refusal or run.core._refusal(run)
     if refusal is not None:

@@ -19,6 +19,8 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+import anyio
+
 from ._approval import Approver
 from ._audit import NativeAudit
 from ._call import CallToken, DispatchLog, ToolRequest
@@ -37,6 +39,7 @@ from ._run import Run
 from ._scope import Scope, open_layer
 from ._stream import CallStream
 from ._surface import Surface
+from ._ticket import CallTicket
 from ._tool import MAX_TIMEOUT, RUN_CODE, Tool, check_timeout
 
 _NO_ARGUMENTS = FrozenDict()
@@ -202,7 +205,7 @@ class Registry(Surface):
 
         Neighbours that are concurrency-safe overlap; everything else runs alone, in order.
 
-        Cancellation: as for `call`; calls that had not started are not in the log.
+        Cancellation: as for `call`; calls that had not started get their pair of records too.
         """
         return await self._call_batch(requests, scope=scope, cancel=cancel)
 
@@ -229,11 +232,19 @@ class Registry(Surface):
             events=events,
             approver=approver,
         )
-        async with stream:
-            tickets = [
-                stream.submit(request.name, request.arguments, call_id=request.call_id, cancel=cancel)
-                for request in requests
-            ]
+        tickets: list[CallTicket] = []
+        try:
+            async with stream:
+                for request in requests:
+                    ticket = stream.submit(request.name, request.arguments, call_id=request.call_id, cancel=cancel)
+                    tickets.append(ticket)
+        except GeneratorExit:
+            raise
+        except BaseException:  # the caller's task is being cancelled; what the model asked for stands in the log
+            with anyio.CancelScope(shield=True):
+                for ticket in tickets:
+                    await ticket.write_off()
+            raise
         return [await ticket.wait() for ticket in tickets]
 
     # ---- run_code ----

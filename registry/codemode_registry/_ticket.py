@@ -99,6 +99,12 @@ class CallTicket:
             raise CallAbandoned(self._reason or "the call never started")
         return self._result
 
+    async def write_off(self) -> None:
+        """Give a call that will never start its records and its notification: it was aborted before dispatch."""
+        if self.status == "abandoned" and not self._run.started:
+            self._signal.cancel("the call never started")
+            self._result = await execute(self._run)
+
     def _stop(self) -> None:
         self._signal.cancel("the caller stopped waiting")
         if self._scope is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
@@ -490,3 +491,152 @@ async def test_a_denied_call_is_a_result_and_never_an_exception() -> None:
         [ToolRequest("t", {}), ToolRequest("ghost", {}), ToolRequest("t", {"x": b""})]
     ):
         assert isinstance(result, ToolFailure)
+
+
+async def test_cancelling_the_task_of_a_batch_leaves_a_pair_of_records_for_every_call() -> None:
+    events = MemoryEventLog()
+    registry = Registry(events=events)
+    started = anyio.Event()
+    seen: list[str] = []
+
+    async def body(arguments: Any, ctx: ToolContext) -> JsonValue:
+        started.set()
+        await anyio.sleep_forever()
+        return None
+
+    registry.register(raw("t", body))
+    registry.on_result(lambda call, result: seen.append(call.call_id))
+    returned: list[Any] = []
+
+    async def batch() -> None:
+        returned.append(await registry.call_batch([ToolRequest("t", {}, call_id=name) for name in "abc"]))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(batch)
+            await started.wait()
+            group.cancel_scope.cancel()
+    assert returned == []
+    ends = [event.data for event in events.events if event.type == "tool/result"]
+    assert [(end["call_id"], end["error"]["code"]) for end in ends] == [
+        ("a", "ABORTED"),
+        ("b", "ABORTED_BEFORE_DISPATCH"),
+        ("c", "ABORTED_BEFORE_DISPATCH"),
+    ]
+    assert seen == ["a", "b", "c"]
+
+
+async def test_a_call_in_a_task_that_is_cancelled_already_leaves_no_half_pair() -> None:
+    events = MemoryEventLog()
+    registry = Registry(events=events)
+    registry.register(raw("t", plain, concurrency_safe=True))
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await registry.call("t", {})
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await registry.call_batch([ToolRequest("t", {}) for _ in range(3)])
+    calls = [event.seq for event in events.events if event.type == "tool/call"]
+    ends = [event.data["call_seq"] for event in events.events if event.type == "tool/result"]
+    assert sorted(calls) == sorted(ends)
+
+
+async def test_a_retry_has_a_fresh_deadline_for_each_attempt() -> None:
+    registry = Registry()
+    attempts: list[int] = []
+
+    async def body(arguments: Any, ctx: ToolContext) -> JsonValue:
+        attempts.append(1)
+        if len(attempts) < 3:
+            await anyio.sleep_forever()
+        return "third"
+
+    registry.register(raw("t", body, timeout=0.05))
+
+    @registry.around_execute
+    async def retry(call: ToolCall, next: Any) -> Any:
+        result = await next()
+        while result.is_error and result.error.code == "TOOL_TIMEOUT":
+            result = await next()
+        return result
+
+    result = await registry.call("t", {})
+    assert isinstance(result, ToolSuccess)
+    assert result.value == "third"
+
+
+async def test_policies_and_reviews_may_ask_what_is_inside_again() -> None:
+    registry = Registry()
+    registry.register(raw("t", plain))
+    heard: list[str] = []
+
+    async def twice(*given: Any) -> Any:
+        await given[-1]()
+        return await given[-1]()
+
+    async def inner_policy(call: Any, next: Any) -> Any:
+        heard.append("policy")
+        return await next()
+
+    async def inner_review(call: Any, result: Any, next: Any) -> Any:
+        heard.append("review")
+        return await next()
+
+    registry.pre_execute(twice)
+    registry.pre_execute(inner_policy)
+    registry.post_execute(twice)
+    registry.post_execute(inner_review)
+    assert isinstance(await registry.call("t", {}), ToolSuccess)
+    assert heard == ["policy", "policy", "review", "review"]
+
+
+async def test_a_result_of_another_call_is_validated_and_rendered_for_this_one() -> None:
+    registry = Registry()
+    registry.register(raw("t", plain, render=lambda arguments, value: f"{arguments} gave {value}"))
+    kept: list[Any] = []
+
+    @registry.around_execute
+    async def cache(call: ToolCall, next: Any) -> Any:
+        if not kept:
+            kept.append(await next())
+        return kept[0]
+
+    await registry.call("t", {"n": 1})
+    second = await registry.call("t", {"n": 2})
+    assert isinstance(second, ToolSuccess)
+    assert second.value == {"n": 1}
+    assert second.content == [{"type": "text", "text": "{'n': 2} gave {'n': 1}"}]
+
+
+def test_a_registry_serves_several_loops_and_threads() -> None:
+    events = MemoryEventLog()
+    registry = Registry(events=events)
+    registry.register(raw("t", plain, concurrency_safe=True))
+
+    async def many() -> list[Any]:
+        return await registry.call_batch([ToolRequest("t", {"n": n}) for n in range(50)])
+
+    with ThreadPoolExecutor(4) as pool:
+        for backend in ("trio", "asyncio"):
+            made = [pool.submit(anyio.run, many, backend=backend) for _ in range(2)]
+            for one in made:
+                assert [result.value["n"] for result in one.result(60)] == list(range(50))
+    assert [event.seq for event in events.events] == list(range(1, 401))
+
+
+async def test_what_is_no_scope_signal_or_parent_fails_the_call_and_nothing_else() -> None:
+    registry = Registry()
+    registry.register(raw("t", plain))
+    scope = registry.scope("s")
+    scope.dispose()
+    odd: list[dict[str, Any]] = [
+        {"scope": "s"},
+        {"scope": scope},
+        {"scope": Registry().scope("other")},
+        {"cancel": 5},
+        {"parent": "x"},
+    ]
+    for options in odd:
+        assert isinstance(await registry.call("t", {}, **options), ToolFailure)
+    assert isinstance(await registry.call("t", None), ToolFailure)
+    assert isinstance(await registry.call("t", [1]), ToolFailure)

@@ -8,6 +8,7 @@ import pytest
 
 from codemode import (
     Allow,
+    CancelSignal,
     CodeMode,
     Deny,
     JsonValue,
@@ -18,6 +19,7 @@ from codemode import (
     Tool,
     ToolContext,
     ToolFailure,
+    ToolRequest,
     ToolSuccess,
 )
 
@@ -458,3 +460,56 @@ async def test_an_unknown_tool_message_has_a_near_name() -> None:
     far = await registry.call("zzz", {})
     assert isinstance(far, ToolFailure)
     assert "search_pages" not in far.error.message
+
+
+async def test_a_collapsed_call_that_was_cancelled_or_is_no_json_fails_for_that_and_is_finalized() -> None:
+    registry = Registry()
+    finalized: list[str] = []
+
+    def finalize(call: Any, result: Any) -> None:
+        finalized.append(result.error.code)
+
+    registry.register(saying("a", finalize_content=finalize))
+    scope = registry.scope("s")
+    scope.present_as("code")
+    cancel = CancelSignal()
+    cancel.cancel()
+    aborted = await registry.call("a", {}, scope=scope, cancel=cancel)
+    lossy = await registry.call("a", {"x": b""}, scope=scope, cancel=cancel)
+    collapsed = await registry.call("a", {}, scope=scope)
+    codes = [result.error.code for result in (aborted, lossy, collapsed) if isinstance(result, ToolFailure)]
+    assert codes == ["ABORTED_BEFORE_DISPATCH", "INVALID_ARGS", "UNKNOWN_TOOL"]
+    assert finalized == codes[:2]
+    ghost = await registry.call("ghost", {}, scope=scope)
+    assert isinstance(ghost, ToolFailure)
+    assert "run_code" not in ghost.error.message
+
+
+async def test_a_guard_that_a_guard_adds_is_heard_in_the_same_pass() -> None:
+    registry = Registry()
+    registry.register(saying("a"))
+    added: list[Registration] = []
+
+    def first(call: Any) -> None:
+        if not added:
+            added.append(registry.guard(lambda call: "added"))
+
+    registry.guard(first)
+    assert await said(registry, "a") == "DENIED"
+
+
+@pytest.mark.parametrize(("mode", "names"), [("native", ["a"]), ("code", ["run_code"]), ("both", ["a", "run_code"])])
+async def test_the_mode_of_a_code_mode_is_the_default_of_what_goes_through_it(mode: Any, names: list[str]) -> None:
+    registry = Registry()
+    registry.register(saying("a"))
+    async with CodeMode(registry, mode=mode) as cm:
+        assert [schema["name"] for schema in cm.schemas()] == names
+        assert [set(schema) for schema in cm.schemas()] == [{"name", "description", "input_schema"}] * len(names)
+        direct = await cm.call("a", {})
+        assert isinstance(direct, ToolSuccess) is (mode != "code")
+        batch = await cm.call_batch([ToolRequest("a", {})])
+        assert batch[0].is_error is (mode == "code")
+        program = await cm.call("run_code", {"code": "return await tools.a()", "description": "d"})
+        assert isinstance(program, ToolSuccess) is (mode != "native")
+        assert (await cm.run("return await tools.a()")).value == "a"
+        assert await said(registry, "a") == "a"

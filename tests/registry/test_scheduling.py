@@ -575,7 +575,9 @@ async def test_cancelling_the_task_of_a_batch_passes_on_after_the_drain() -> Non
             group.start_soon(lambda: registry.call_batch([ToolRequest(name, {}, name) for name in gates]))
             await gates["a"].until_entered()
             group.cancel_scope.cancel()
-    assert [(event.type, event.data["call_id"]) for event in log.events] == [("tool/call", "a"), ("tool/result", "a")]
+    ends = [(event.data["call_id"], event.data["error"]["code"]) for event in log.events if event.type == "tool/result"]
+    assert ends == [("a", "ABORTED"), ("b", "ABORTED_BEFORE_DISPATCH")]
+    assert [event.data["call_id"] for event in log.events if event.type == "tool/call"] == ["a", "b"]
 
 
 async def test_a_tool_may_call_a_batch_of_its_own() -> None:
