@@ -23,6 +23,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import outcome as outcomes
+import sniffio
 import trio
 
 from ._cancel import CancelSignal, LoopDoor
@@ -175,6 +176,7 @@ async def run_thread(
         door.post(done.set)
 
     context = contextvars.copy_context()
+    context.run(sniffio.current_async_library_cvar.set, None)  # no loop runs in that thread: the body may start one
     trio.lowlevel.start_thread_soon(lambda: context.run(body), deliver, name)
     deadline = None if seconds is None else anyio.current_time() + seconds
     scope = anyio.CancelScope() if deadline is None else anyio.CancelScope(deadline=deadline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import dataclasses
 import datetime as dt
 import decimal
@@ -12,6 +13,8 @@ import uuid
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
+import anyio
+import anyio.lowlevel
 import pydantic
 import pytest
 from typing_extensions import TypedDict
@@ -421,6 +424,41 @@ async def test_methods_partials_and_callables_are_tools_too() -> None:
 
     registry.tool(Service().add)
     assert await value_of(registry, "add", {"x": 1}) == 11
+
+
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+async def test_a_sync_function_may_run_a_loop_of_its_own_in_its_thread(backend: str) -> None:
+    registry = Registry()
+
+    async def five() -> int:
+        await anyio.lowlevel.checkpoint()
+        return 5
+
+    @registry.tool
+    def looping() -> int:
+        """Loop."""
+        return anyio.run(five, backend=backend)
+
+    assert await value_of(registry, "looping", {}) == 5
+
+
+async def test_context_variables_reach_bodies_of_both_kinds() -> None:
+    registry = Registry()
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="nobody")
+
+    @registry.tool
+    def threaded() -> str:
+        """In a thread."""
+        return variable.get()
+
+    @registry.tool
+    async def awaited() -> str:
+        """On the loop."""
+        return variable.get()
+
+    variable.set("alice")
+    assert await value_of(registry, "threaded", {}) == "alice"
+    assert await value_of(registry, "awaited", {}) == "alice"
 
 
 async def test_two_sync_tools_of_a_batch_overlap_when_they_are_concurrency_safe() -> None:
