@@ -92,7 +92,7 @@ async def _outcome(
     if approver is None:
         return "unavailable"
     request = ApprovalRequest(call.name, call.call_id, call.arguments, reason, call.scope, call.cancel)
-    answer: object = None
+    answer: object = "unavailable"
     door = LoopDoor()
     with ExitStack() as held:
         for pause in pauses:
@@ -108,7 +108,15 @@ async def _outcome(
             forget()
     if request.cancel.cancelled:
         return "cancelled"
-    return answer if type(answer) is str and answer in OUTCOMES else "unavailable"
+    if type(answer) is str and answer in OUTCOMES:
+        return answer
+    LOGGER.warning(
+        "the approver answered %.80r, which is none of %s; the call is denied",
+        answer,
+        ", ".join(sorted(OUTCOMES)),
+        extra={"call_id": call.call_id},
+    )
+    return "unavailable"
 
 
 def _refusal(run: Run, outcome: str, reason: str | None) -> ToolFailure | None:

@@ -106,7 +106,10 @@ class DispatchLog:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What an approver is asked."""
+    """What an approver is asked.
+
+    It answers "allowed-once", "rejected", "cancelled" or "unavailable"; anything but "allowed-once" denies.
+    """
 
     tool_name: str
     call_id: str

@@ -264,8 +264,8 @@ def _guards(run: Run) -> ToolFailure | None:
                 continue
             if isinstance(said, str):
                 return ToolFailure.of(said or f'a guard denied tool "{run.call.name}"', code="DENIED")
-            if said:
-                raise TypeError(f"a guard answered {said!r:.80}; it must be a string or None")
+            # False as well: who writes `return False` means to deny.
+            raise TypeError(f"a guard answered {said!r:.80}; it must be a string, which denies, or None")
     return None
 
 

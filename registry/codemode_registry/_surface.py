@@ -89,8 +89,15 @@ class Surface:
 
         Its annotations give the schemas, its docstring the descriptions.
 
+        Args:
+            function: async, or sync, which runs in a thread. Without it, the decorator that takes it.
+            name: the tool's name; the function's own by default.
+            description: the docstring's first paragraph by default.
+            **options: the other options of `Tool`: `namespace`, `concurrency_safe`, `timeout`, `render`, `annotations`
+                and so on.
+
         Raises:
-            RegistrationError: it cannot be a tool, or the name is taken.
+            RegistrationError: it cannot be a tool, there is no such option, or the name is taken.
         """
         if function is None:
 

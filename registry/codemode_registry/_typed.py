@@ -38,7 +38,14 @@ from ._docstring import parse_docstring
 from ._errors import RegistrationError
 from ._explain import Violation, shown
 from ._json import freeze, join_path, thaw
-from ._tool import Tool, ToolContext
+from ._tool import Tool, ToolAnnotations, ToolContext
+
+_OPTIONS = frozenset(
+    name
+    for name, parameter in inspect.signature(Tool).parameters.items()
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in ("parameters", "output")
+)
+_HINTS = frozenset(inspect.signature(ToolAnnotations).parameters)
 
 
 class _Generator(GenerateJsonSchema):
@@ -202,6 +209,7 @@ def function_tool(
     own = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
     name = name if name is not None else str(own or type(function).__name__)
     what = f"tool {name!r}"
+    _check_options(options, what)
     plain = unwrapped(function)
     if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
         raise RegistrationError(f"{what}: a generator cannot be a tool; return a list")
@@ -219,6 +227,14 @@ def function_tool(
         output=output,
         **options,
     )
+
+
+def _check_options(options: Mapping[str, Any], what: str) -> None:
+    for option in options:
+        if option in _HINTS:
+            raise RegistrationError(f"{what}: {option} is a hint: annotations=ToolAnnotations({option}=...)")
+        if option not in _OPTIONS:
+            raise RegistrationError(f"{what}: there is no option {option!r}; there are {', '.join(sorted(_OPTIONS))}")
 
 
 def _has_own_doc(function: Callable[..., Any]) -> bool:

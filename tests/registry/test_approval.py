@@ -105,6 +105,16 @@ async def test_no_approver_or_one_that_is_not_async_is_unavailable_and_logged_al
     assert [kind for kind, _ in approvals(log)] == ["approval/asked", "approval/decided"]
 
 
+async def test_an_answer_that_is_none_is_told_to_the_host(caplog: pytest.LogCaptureFixture) -> None:
+    registry, _, _ = asking(answering(True))
+    failed(await registry.call("t", {}), "APPROVAL_UNAVAILABLE")
+    assert "the approver answered True, which is none of allowed-once" in caplog.text
+    caplog.clear()
+    registry.approver = answering("unavailable")
+    failed(await registry.call("t", {}), "APPROVAL_UNAVAILABLE")
+    assert caplog.text == ""
+
+
 async def test_the_approver_is_looked_up_at_each_question() -> None:
     registry, _, _ = asking(answering("allowed-once"))
     ok(await registry.call("t", {}))

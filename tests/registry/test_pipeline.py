@@ -417,7 +417,7 @@ async def test_an_empty_string_of_a_guard_denies_too() -> None:
     assert '"t"' in failed(await registry.call("t", {}), "DENIED")
 
 
-@pytest.mark.parametrize("answer", [1, True, ["no"], object(), Deny("x")])
+@pytest.mark.parametrize("answer", [1, True, False, 0, ["no"], [], object(), Deny("x")])
 async def test_a_guard_that_answers_something_else_fails_closed(answer: Any) -> None:
     registry, trace = traced()
     registry.guard(lambda call: answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import threading
 import uuid
@@ -547,3 +548,18 @@ def test_a_typed_dict_that_pydantic_refuses_before_python_3_12_is_said_in_its_wo
     else:
         with pytest.raises(RegistrationError, match="typing_extensions"):
             function_tool(t)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"time_out": 3}, "there is no option 'time_out'; there are annotations, concurrency_safe"),
+        ({"read_only": True}, "annotations=ToolAnnotations(read_only=...)"),
+        ({"parameters": {}}, "there is no option 'parameters'"),
+    ],
+)
+def test_an_unknown_option_is_named_with_what_there_is(options: dict[str, Any], said: str) -> None:
+    def tool() -> None: ...
+
+    with pytest.raises(RegistrationError, match=re.escape(said)):
+        Registry().tool(**options)(tool)
