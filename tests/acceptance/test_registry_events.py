@@ -11,7 +11,9 @@ import anyio
 import pytest
 
 from codemode import (
+    Ask,
     Block,
+    CancelSignal,
     CodeMode,
     Event,
     JsonlEventLog,
@@ -247,3 +249,110 @@ async def test_a_shaper_that_gives_nothing_or_fails_leaves_the_copy_as_it_was(sh
     assert result.ok
     settled = [event for event in log.events if event.type == "tool/code-dispatch"]
     assert settled[0].data["content"] == [{"type": "text", "text": '{"a":1}'}]
+
+
+async def test_calls_that_never_began_are_pairs_too(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    cancel = CancelSignal()
+    cancel.cancel()
+    async with JsonlEventLog(path) as log:
+        registry = with_echo(log)
+        scope = registry.scope("s")
+        scope.present_as("code")
+        await registry.call("echo", {"a": 1}, cancel=cancel)
+        await registry.call("echo", {"a": {1}})
+        await registry.call("echo", {}, scope=scope)
+        await registry.call("ghost", {})
+        await registry.call("echo", {"a": {1}}, cancel=cancel)
+    events = list(read_events(path))
+    assert [event.type for event in events] == ["tool/call", "tool/result"] * 5
+    assert [event.data["error"]["code"] for event in events[1::2]] == [  # type: ignore[call-overload,index]
+        "ABORTED_BEFORE_DISPATCH",
+        "INVALID_ARGS",
+        "UNKNOWN_TOOL",
+        "UNKNOWN_TOOL",
+        "INVALID_ARGS",
+    ]
+    assert ["arguments" in event.data for event in events[0::2]] == [True, False, True, True, False]
+
+
+async def test_integers_of_any_size_are_exact_everywhere(tmp_path: Path) -> None:
+    huge = 10**5000 + 1
+    path = tmp_path / "events.jsonl"
+    async with JsonlEventLog(path) as log:
+        registry = with_echo(log)
+        result = await registry.call("echo", {"n": huge, "list": [-huge]})
+    assert isinstance(result, ToolSuccess), result.error.message[:200]
+    assert result.value == {"n": huge, "list": [-huge]}
+    assert next(iter(read_events(path))).data["arguments"] == {"n": huge, "list": [-huge]}
+
+
+async def test_contained_failures_are_told_through_the_loggers_of_codemode(caplog: pytest.LogCaptureFixture) -> None:
+    log = MemoryEventLog()
+    registry = with_echo(log)
+
+    def bad(call: Any, result: Any) -> None:
+        raise RuntimeError("observer broke")
+
+    registry.on_result(bad)
+    with caplog.at_level("WARNING"):
+        await registry.call("echo", {}, call_id="c")
+    assert any(record.name.startswith("codemode") for record in caplog.records)
+    assert any("observer broke" in record.getMessage() + str(record.exc_info) for record in caplog.records)
+    warnings = [event.data for event in log.events if event.type == "warning"]
+    assert all({"source", "message"} <= set(data) for data in warnings)
+
+
+async def test_a_question_that_is_open_when_the_task_is_cancelled_is_decided_in_the_log() -> None:
+    log = MemoryEventLog()
+    asked = anyio.Event()
+
+    async def approver(request: Any) -> str:
+        asked.set()
+        await anyio.sleep_forever()
+        return "allowed-once"
+
+    registry = with_echo(log)
+    registry.approver = approver
+
+    @registry.pre_execute
+    async def policy(call: Any, next: Any) -> Any:
+        return Ask()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(registry.call, "echo", {})
+            await asked.wait()
+            group.cancel_scope.cancel()
+    assert [event.type for event in log.events] == ["tool/call", "approval/asked", "approval/decided", "tool/result"]
+    assert log.events[2].data["outcome"] == "cancelled"
+    assert log.events[3].data["error"]["code"] == "ABORTED_BEFORE_DISPATCH"  # type: ignore[call-overload,index]
+
+
+async def test_data_that_is_no_json_is_refused_by_a_log_and_takes_no_number(tmp_path: Path) -> None:
+    memory = MemoryEventLog()
+    async with JsonlEventLog(tmp_path / "events.jsonl") as file:
+        for log in (memory, file):
+            with pytest.raises(Exception, match="JSON"):
+                await log.append("own", {"x": object()})  # type: ignore[dict-item]
+            assert (await log.append("own", {})).seq == 1
+    mine: dict[str, Any] = {"a": [1]}
+    event = await memory.append("own", mine)
+    mine["a"].append(2)
+    assert event.data == {"a": [1]}
+
+
+async def test_a_nested_call_of_the_host_is_recorded_with_its_root() -> None:
+    log = MemoryEventLog()
+    registry = with_echo(log, presentation_meta=lambda a, v: {"m": 1})
+
+    async def outer(arguments: Any, ctx: ToolContext) -> JsonValue:
+        inner = await registry.call("echo", {}, parent=ctx.call.token)
+        assert isinstance(inner, ToolSuccess)
+        assert inner.meta is None  # metadata is for the outer call's user interface
+        return None
+
+    registry.register(Tool("outer", "d", outer, parameters={"type": "object"}))
+    assert isinstance(await registry.call("outer", {}, call_id="o"), ToolSuccess)
+    roots = {event.data["root_call_id"] for event in log.events if "root_call_id" in event.data}
+    assert roots == {"o"}

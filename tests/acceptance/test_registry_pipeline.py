@@ -6,6 +6,7 @@ The recording registry below notes every stage that a call passes; tests assert 
 from __future__ import annotations
 
 import math
+import textwrap
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,6 +20,7 @@ from codemode import (
     Ask,
     Block,
     CancelSignal,
+    CodeMode,
     Deny,
     JsonValue,
     MemoryEventLog,
@@ -1092,3 +1094,77 @@ async def test_cancelling_the_callers_task_propagates_after_the_drain_with_the_r
     assert [event.type for event in traced.events.events] == ["tool/call", "tool/result"]
     assert traced.events.events[1].data["error"]["code"] == "ABORTED"
     assert traced.trace[-1] == "result"
+
+
+async def test_the_default_timeout_is_for_tools_and_not_for_programs() -> None:
+    registry = Registry(default_timeout=0.3)
+
+    @registry.tool
+    async def hang() -> None:
+        """Hang."""
+        await anyio.sleep_forever()
+
+    program = """
+        messages = []
+        for _ in range(2):
+            try:
+                await tools.hang()
+            except ToolCallError as error:
+                messages.append(error.message)
+        return messages
+    """
+    async with CodeMode(registry) as cm:
+        result = await cm.run(textwrap.dedent(program))
+    assert result.ok, result.text
+    assert result.value == ['tool "hang" timed out after 0.3s'] * 2
+
+
+async def test_an_uncooperative_async_body_is_awaited_and_the_timeout_keeps_its_code() -> None:
+    traced = Traced(timeout=0.05)
+    ended: list[str] = []
+
+    async def stubborn(arguments: Any, ctx: ToolContext) -> JsonValue:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.15)
+        ended.append("yes")
+        return "late"
+
+    traced.stages["body"] = stubborn
+    await traced.fails("TOOL_TIMEOUT", FULL)
+    assert ended == ["yes"]
+
+
+async def test_the_deadline_first_and_the_cancel_after_is_a_timeout_and_the_other_way_round_is_not() -> None:
+    for first, code in (("deadline", "TOOL_TIMEOUT"), ("cancel", "ABORTED")):
+        cancel = CancelSignal()
+        traced = Traced(timeout=0.05 if first == "deadline" else 30)
+
+        async def body(
+            arguments: Any, ctx: ToolContext, cancel: CancelSignal = cancel, first: str = first
+        ) -> JsonValue:
+            if first == "cancel":
+                cancel.cancel()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                cancel.cancel()
+            return None
+
+        traced.stages["body"] = body
+        await traced.fails(code, FULL, cancel=cancel)
+
+
+async def test_a_definition_is_borrowed_and_its_body_may_be_replaced_between_calls() -> None:
+    registry = Registry()
+
+    async def first(arguments: Any, ctx: ToolContext) -> JsonValue:
+        return "first"
+
+    async def second(arguments: Any, ctx: ToolContext) -> JsonValue:
+        return "second"
+
+    tool = Tool("t", "d", first, parameters={"type": "object"})
+    registry.register(tool)
+    assert (await registry.call("t", {})).value == "first"
+    tool.execute = second
+    assert (await registry.call("t", {})).value == "second"
