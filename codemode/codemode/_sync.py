@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import sniffio
@@ -17,7 +17,9 @@ __all__ = ["run_sync"]
 _RUN_OPTIONS = ("description", "call_id", "cancel")
 
 
-def run_sync(registry: Registry, code: str, **options: Any) -> RunResult:
+def run_sync(
+    registry: Registry, code: str, *, backend: Literal["trio", "asyncio"] = "trio", **options: Any
+) -> RunResult:
     """Run one program and wait for it.
 
     Where an event loop is running already, as in a notebook, the program's own loop runs in a thread beside it.
@@ -25,6 +27,8 @@ def run_sync(registry: Registry, code: str, **options: Any) -> RunResult:
     Args:
         registry: whose tools the program calls.
         code: the program.
+        backend: the event loop in which the tools run; "asyncio" for tools that use asyncio's own functions, or a
+            library that needs its loop. Those written on anyio run in either.
         **options: those of `CodeMode` (scope, mode, limits, events, approver, runtime) and of `CodeMode.run`
             (description, call_id, cancel).
 
@@ -41,8 +45,8 @@ def run_sync(registry: Registry, code: str, **options: Any) -> RunResult:
             return await code_mode.run(code, **run_options)
 
     if not _inside_a_loop():
-        return anyio.run(main, backend="trio")
-    return in_a_thread(lambda: anyio.run(main, backend="trio"), name="codemode-run-sync")
+        return anyio.run(main, backend=backend)
+    return in_a_thread(lambda: anyio.run(main, backend=backend), name="codemode-run-sync")
 
 
 def _inside_a_loop() -> bool:

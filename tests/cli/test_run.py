@@ -183,11 +183,13 @@ def test_progress_can_be_asked_for_where_there_is_no_terminal(here: Path) -> Non
     assert "\x1b[" not in done.stderr
 
 
-def test_an_interrupted_run_ends_cleanly_and_says_what_was_done(here: Path) -> None:
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+def test_an_interrupted_run_ends_cleanly_and_says_what_was_done(here: Path, backend: str) -> None:
     (here / ".home").mkdir()
     code = "await tools.double(number=3)\nawait tools.slow(name='started')"
+    to = ["--log", "log.jsonl", "--backend", backend]
     process = subprocess.Popen(
-        [sys.executable, "-m", "codemode", "run", "-c", code, "--tools", "mytools", "--log", "log.jsonl"],
+        [sys.executable, "-m", "codemode", "run", "-c", code, "--tools", "mytools", *to],
         cwd=here,
         env=environment(here / ".home"),
         stdout=subprocess.PIPE,
@@ -232,6 +234,16 @@ def test_more_signals_end_what_does_not_let_itself_be_cancelled(here: Path, sign
     _, err = process.communicate(timeout=30)
     assert process.returncode == 143, err
     assert "Traceback" not in err
+
+
+def test_tools_that_need_asyncio_get_its_loop(here: Path) -> None:
+    (here / "napping.py").write_text(
+        "import asyncio\nfrom codemode import Registry\nregistry = Registry()\n\n"
+        "@registry.tool\nasync def nap() -> str:\n    await asyncio.sleep(0.001)\n    return 'awake'\n"
+    )
+    words = ["run", "-c", "return await tools.nap()", "--tools", "napping.py"]
+    assert codemode(*words, "--backend", "asyncio", cwd=here).stdout == "awake\n"
+    assert "no running event loop" in codemode(*words, cwd=here).stderr
 
 
 def test_a_registrys_own_log_gets_every_event_too(here: Path) -> None:

@@ -468,6 +468,18 @@ class TestSync:
 
         assert asyncio.run(notebook()) == 3
 
+    def test_its_loop_can_be_that_of_asyncio(self, registry: Registry) -> None:
+        @registry.tool
+        async def nap() -> str:
+            await asyncio.sleep(0)
+            return "awake"
+
+        async def notebook() -> Any:
+            return run_sync(registry, "return await tools.nap()", backend="asyncio").value
+
+        assert run_sync(registry, "return await tools.nap()", backend="asyncio").value == "awake"
+        assert asyncio.run(notebook()) == "awake"
+
     def test_its_options_are_those_of_code_mode_and_run(self, registry: Registry, log: RecordingLog) -> None:
         own = RecordingLog()
         result = run_sync(registry, "return 1", events=own, limits=Limits(max_calls=2), call_id="mine")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -45,6 +45,14 @@ Config = Annotated[
         "--config",
         metavar="FILE",
         help="The project file (default: codemode.toml in the current directory, if there is one).",
+        rich_help_panel=SOURCES,
+    ),
+]
+Backend = Annotated[
+    Literal["trio", "asyncio"],
+    typer.Option(
+        "--backend",
+        help="The event loop of the tools: asyncio where they need it (asyncio.sleep, aiohttp, asyncpg).",
         rich_help_panel=SOURCES,
     ),
 ]

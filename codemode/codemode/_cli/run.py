@@ -44,6 +44,7 @@ def command(
     sqlite: options.Sqlite = None,
     sqlite_write: options.SqliteWrite = False,
     config: options.Config = None,
+    backend: options.Backend = "trio",
     log: Annotated[
         Path | None,
         typer.Option("--log", metavar="FILE", help="Where the event log goes (JSONL, appended to)."),
@@ -88,7 +89,7 @@ def command(
     )
     flags = Flags(tuple(tools or ()), tuple(mcp or ()), fs, fs_write, sqlite, sqlite_write)
     job = RunJob(text, project, flags, limits, description, log, quiet=quiet, show=progress, yes=yes, seal=seal)
-    raise typer.Exit(run_in_loop(lambda: job.run(as_json=json)))
+    raise typer.Exit(run_in_loop(lambda: job.run(as_json=json), backend=backend))
 
 
 class RunJob:

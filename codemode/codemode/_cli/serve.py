@@ -27,7 +27,7 @@ $ codemode serve --mcp mcp.json --tools mytools:registry --http --port 8000
 $ claude mcp add tools -- codemode serve --mcp /path/to/mcp.json
 
 Over stdio the client starts this command and talks to it; over HTTP clients connect to the printed address. A call that
-a policy asks about is put to the client's user, where the client can do that, else denied."""
+a policy asks about is put to the client's user, where the client can do that, else denied. HTTP runs on asyncio."""
 
 
 def command(
@@ -38,6 +38,7 @@ def command(
     sqlite: options.Sqlite = None,
     sqlite_write: options.SqliteWrite = False,
     config: options.Config = None,
+    backend: options.Backend = "trio",
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of stdio.")] = False,
     host: Annotated[str, typer.Option(help="The address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port, with --http; 0 picks a free one.")] = 8000,
@@ -63,7 +64,7 @@ def command(
     project = load_project(config)
     flags = Flags(tuple(tools or ()), tuple(mcp or ()), fs, fs_write, sqlite, sqlite_write)
     gateway = ServeJob(project, flags, limits_of(project.content.limits), log, mode=mode, seal=seal)
-    raise typer.Exit(gateway.over_http(host, port) if http else gateway.over_stdio())
+    raise typer.Exit(gateway.over_http(host, port) if http else gateway.over_stdio(backend))
 
 
 class ServeJob:
@@ -83,11 +84,11 @@ class ServeJob:
         self.mode: Literal["code", "both"] = mode
         self.seal: Literal["required", "preferred"] | None = seal
 
-    def over_stdio(self) -> int:
+    def over_stdio(self, backend: Literal["trio", "asyncio"]) -> int:
         """Serve the client at the other end of stdin and stdout; -> the exit code."""
         from ._session import run_in_loop
 
-        return run_in_loop(lambda: self._serve(None))
+        return run_in_loop(lambda: self._serve(None), backend=backend)
 
     def over_http(self, host: str, port: int) -> int:
         """Serve clients that connect; -> the exit code. uvicorn needs asyncio's loop."""
