@@ -28,7 +28,8 @@ from ._callback import answer
 from ._cancel import CancelSignal, LoopDoor
 from ._errors import CodeModeError, ToolError, describe, leaves
 from ._explain import did_you_mean, shown
-from ._json import FrozenDict, NotJsonError, freeze, json_text
+from ._json import MAX_DEPTH, FrozenDict, NotJsonError, freeze, json_text
+from ._keys import with_decimal_keys
 from ._layers import Hook
 from ._loops import sync_failures
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content, as_contexts, text_content
@@ -162,8 +163,14 @@ async def _body(run: Run, call: ToolCall) -> ToolResult:
     if timeout is None and call.name != RUN_CODE:  # a program has limits of its own
         timeout = run.core.default_timeout
     run.began = True
+    run.failure = None
+    ended = BodyOutcome()
     try:
-        ended = await _run_body(run, tool, call, timeout)
+        await _run_body(run, tool, call, timeout, ended)
+    except BaseException:
+        if ended.error is not None:
+            run.failure = with_contexts(_failed(ended.error), tuple(run.deferred))
+        raise
     finally:
         run.prepared = None
     contexts = tuple(run.deferred)
@@ -197,7 +204,7 @@ def _failed(error: BaseException) -> ToolFailure:
     return ToolFailure.of(describe(error), code="TOOL_ERROR", name=type(leaf).__name__)
 
 
-async def _run_body(run: Run, tool: Tool, call: ToolCall, seconds: float | None) -> BodyOutcome:
+async def _run_body(run: Run, tool: Tool, call: ToolCall, seconds: float | None, ended: BodyOutcome) -> None:
     execute = tool.execute
     if isinstance(execute, TypedBody):
         is_async = execute.is_async
@@ -213,9 +220,11 @@ async def _run_body(run: Run, tool: Tool, call: ToolCall, seconds: float | None)
     run.door = None if is_async else LoopDoor()
     context = ToolContext(call, cancel, run)
     if is_async:
-        return await run_async(lambda: function(first, context), cancel, seconds)
+        await run_async(lambda: function(first, context), cancel, seconds, ended)
+        return
     thread = f"codemode tool {call.name}"
-    return await run_thread(lambda: function(first, context), cancel, seconds, run.core.drain_seconds, thread)
+    drain = run.core.drain_seconds
+    await run_thread(lambda: function(first, context), cancel, seconds, drain, thread, ended)
 
 
 def unknown(run: Run) -> ToolFailure:
@@ -236,7 +245,8 @@ def canonical(run: Run, tool: Tool, value: object, *, dump: bool) -> ToolSuccess
         except OutputError as error:
             return _invalid(f'tool "{name}" returned invalid output: {error}')
     try:
-        frozen = freeze(value)
+        # The completion of a program has the depth of any value; its place in the outer value is one level more.
+        frozen = _frozen(value, MAX_DEPTH + (name == RUN_CODE))
     except NotJsonError as error:
         return _invalid(f'tool "{name}" returned invalid output: {error}')
     schema = tool.output_schema
@@ -254,6 +264,13 @@ def canonical(run: Run, tool: Tool, value: object, *, dump: bool) -> ToolSuccess
         except sync_failures() as error:
             return _invalid(f'tool "{name}": its presentation_meta failed: {describe(error)}')
     return ToolSuccess(frozen, content, meta, tuple(run.deferred), run.concludes)
+
+
+def _frozen(value: object, levels: int) -> Any:
+    try:
+        return freeze(value, levels=levels)
+    except NotJsonError:
+        return freeze(with_decimal_keys(value), levels=levels)
 
 
 def _invalid(message: str) -> ToolFailure:
