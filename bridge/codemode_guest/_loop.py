@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import math
 import select
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Protocol, cast
 
 Frames = list[dict[str, object]]
 
@@ -54,6 +54,19 @@ class GuestLoop(asyncio.BaseEventLoop):
         super().__init__()
         self._channel = channel
         self._selector = _BridgeSelector(channel, descriptor)
+
+    def run_until_complete(self, future: Generator[Any, None, Any] | Awaitable[Any]) -> Any:
+        """Run to the end of a future, past what asyncio hands out of the loop beside storing it.
+
+        A SystemExit in a task or callback of a program ends that task, as any other error does, not the child.
+        """
+        task: asyncio.Future[Any] = asyncio.ensure_future(cast("Awaitable[Any]", future), loop=self)
+        while True:
+            try:
+                return super().run_until_complete(task)
+            except (SystemExit, KeyboardInterrupt):
+                if task.done():
+                    raise
 
     def _process_events(self, event_list: Frames) -> None:
         on_frame = self._channel.on_frame

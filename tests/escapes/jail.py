@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import select
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
-from codemode_guest.dialect import ProgramRefused, is_module, is_user_class, is_user_instance
+from codemode_guest.dialect import ProgramRefused, is_module, is_user_class, is_user_instance, preload
 from tests.dialect import driver
+from tests.run_code.guest import drive, spec
 
 MEMORY = 1 << 30
 """Bytes of address space that an attack may add to what the test process has mapped; then it gets MemoryError."""
@@ -38,13 +41,19 @@ def suspicious(value: Any, depth: int = 0) -> str | None:
     return f"an object of type {kind.__name__}"
 
 
-def attack(source: str, seconds: float = 4.0) -> str:
-    """Run an attack; returns what happened: refused, error, value, killed, crashed, or breach."""
+def attack(source: str, seconds: float = 4.0, *, guest: bool = False) -> str:
+    """Run an attack; returns what happened: refused, error, value, killed, crashed, or breach.
+
+    Args:
+        source: the program.
+        seconds: when it is killed.
+        guest: run it by the child's own runner, with the real `tools`, and judge the frames that come of it.
+    """
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reader)
-        _run(source, writer)
+        _run(source, writer, _in_guest if guest else _in_dialect)
     os.close(writer)
     told = b""
     deadline = time.monotonic() + seconds
@@ -64,7 +73,7 @@ def attack(source: str, seconds: float = 4.0) -> str:
     return "killed: time" if os.WTERMSIG(status) == signal.SIGKILL else f"crashed: {status}"
 
 
-def _run(source: str, writer: int) -> None:
+def _run(source: str, writer: int, run: Callable[[str], str]) -> None:
     """In the child: limits, the program, one line about it; never returns."""
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -73,22 +82,7 @@ def _run(source: str, writer: int) -> None:
             most = int(statm.read().split()[0]) * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CPU, (4, 4))
-        try:
-            outcome = driver.run(source)
-        except ProgramRefused as error:
-            os.write(writer, f"refused: {error}".encode(errors="replace"))
-            return
-        found = suspicious(outcome.value)
-        if found is None and "PWNED" in outcome.text:
-            found = "an attack printed success"
-        if found is not None:
-            text = f"breach: {found}: {outcome.value!r}"
-        elif outcome.error is not None:
-            text = f"error: {outcome.error}: {outcome.message}"
-        else:
-            text = "value: "
-            if type(outcome.value) in (str, int, list, type(None)):
-                text += str(outcome.value)[:300] if type(outcome.value) is str else ""
+        text = run(source)
         os.write(writer, text[:4000].encode(errors="replace"))
     except MemoryError:
         os.write(writer, b"killed: memory")
@@ -96,3 +90,30 @@ def _run(source: str, writer: int) -> None:
         os.write(writer, f"internal: {type(error).__name__}: {error}"[:4000].encode(errors="replace"))
     finally:
         os._exit(0)
+
+
+def _in_dialect(source: str) -> str:
+    try:
+        outcome = driver.run(source)
+    except ProgramRefused as error:
+        return f"refused: {error}"
+    found = suspicious(outcome.value)
+    if found is None and "PWNED" in outcome.text:
+        found = "an attack printed success"
+    if found is not None:
+        return f"breach: {found}: {outcome.value!r}"
+    if outcome.error is not None:
+        return f"error: {outcome.error}: {outcome.message}"
+    return f"value: {str(outcome.value)[:300] if type(outcome.value) is str else ''}"
+
+
+def _in_guest(source: str) -> str:
+    preload()
+    tools = [spec("get_user", "user_id"), spec("github.create", "title")]
+    run = drive(source, {str(each["name"]): lambda arguments: arguments for each in tools}, tools=tools)
+    error = run.done["error"]
+    known = {"log", "call", "cancel", "done"}
+    told = json.dumps([run.done["value"], run.printed, run.calls, None if error is None else error["message"]])
+    if not {frame["type"] for frame in run.frames} <= known or "PWNED" in told:
+        return f"breach: {told}"
+    return "value: " if error is None else f"error: {error['type']}: {error['message']}"

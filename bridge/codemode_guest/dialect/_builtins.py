@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from ._facade import own_name
 from ._guards import dynamic_getattr, dynamic_hasattr
 from ._magic import guarded_super
 from ._names import words
@@ -63,6 +64,8 @@ def _shared() -> dict[str, Any]:
     for name, value in vars(builtins).items():
         if isinstance(value, type) and issubclass(value, BaseException):
             names[name] = value
+    for name, value in _GUARDED.items():
+        own_name(name, value)
     names.update(_GUARDED)
     names.update({"None": None, "True": True, "False": False, "__debug__": True})
     names["__build_class__"] = builtins.__build_class__
@@ -76,4 +79,5 @@ SHARED_BUILTINS: Final = _shared()
 
 def run_builtins(imports: Imports) -> dict[str, Any]:
     """The built-ins that belong to one run."""
+    own_name("print", imports.output.print)
     return {"print": imports.output.print}

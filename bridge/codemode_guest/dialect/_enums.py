@@ -63,6 +63,7 @@ def _members(names: Any) -> list[Any]:
     return members
 
 
+UserEnumType.__name__ = "EnumType"
 USER_METACLASSES.add(UserEnumType)
 
 

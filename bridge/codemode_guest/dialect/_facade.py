@@ -12,6 +12,7 @@ sys, logging, ...) are made when a program first imports them; all others are ma
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any, Final, NoReturn
 
 from ._tables import TABLE
@@ -52,5 +53,16 @@ def make_facade(cls: type, members: Mapping[str, Any]) -> Any:
     made: Any = object.__new__(cls)
     fill = object.__setattr__
     for name, value in members.items():
+        own_name(name, value)
         fill(made, name, value)
     return made
+
+
+def own_name(name: str, value: Any) -> None:
+    """Call a function of ours as its module calls it, so that messages and reprs read as CPython's."""
+    function = getattr(value, "__func__", value)
+    if type(function) is FunctionType and function.__module__.partition(".")[0] == _PACKAGE:
+        function.__name__ = function.__qualname__ = name
+
+
+_PACKAGE: Final = __name__.partition(".")[0]

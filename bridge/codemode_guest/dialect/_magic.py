@@ -59,6 +59,8 @@ _DATA: Final = frozenset(
     and "generator" not in cls.__name__
     and "lru" not in cls.__name__
 )
+_SUPER_MAGIC: Final = CLASS_MAGIC | {"__setattr__", "__delattr__", "__doc__", "__module__"}
+"""Special names of a class of the program that `super()` gives; the two stores are those of a frozen dataclass."""
 _EXCEPTION_MAGIC: Final = frozenset(["__init__", "__str__", "__repr__"])
 
 
@@ -198,6 +200,8 @@ def super_attribute(value: Any, name: str) -> Any:
     for cls in classes[classes.index(this) + 1 :]:
         if name in cls.__dict__:
             if type(cls) in USER_METACLASSES:
+                if is_dunder(name) and name not in _SUPER_MAGIC:
+                    break
                 return super.__getattribute__(value, name)
             if name == "__setattr__" and cls is object:
                 return lambda key, item: set_plainly(owner, key, item)

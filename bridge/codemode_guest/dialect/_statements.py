@@ -10,6 +10,7 @@ from . import _messages as messages
 from ._build import assign, at, hook, load, store
 from ._direct import is_direct, is_foreign
 from ._match import PatternCompiler
+from ._names import mangle
 from ._scope import Scope
 from ._transform import ExpressionTransformer
 
@@ -211,7 +212,7 @@ class Transformer(ExpressionTransformer):
         decorators = self.visit_list(node.decorator_list)
         bases, keywords = self._class_arguments(node)
         fields = [
-            (each.target.id, ast.unparse(each.annotation))
+            (mangle(each.target.id, node.name), ast.unparse(each.annotation))
             for each in node.body
             if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
         ]

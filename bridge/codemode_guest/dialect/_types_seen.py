@@ -103,6 +103,6 @@ def type_of(value: object) -> Any:
     kind = exact_type(value)
     if type(kind) in USER_METACLASSES or kind in SEEN_CLASSES or issubclass(kind, BaseException):
         return kind
-    if issubclass(kind, type):
+    if issubclass(kind, type) or kind is OpaqueType:
         return TYPE
     return opaque_type(kind)

@@ -126,6 +126,7 @@ class ProtocolType(AbstractType):
         return all(dynamic_hasattr(value, name) for name in _protocol_members(cls))
 
 
+AbstractType.__name__, ProtocolType.__name__ = "ABCMeta", "_ProtocolMeta"
 USER_METACLASSES.update((AbstractType, ProtocolType))
 _NOT_MEMBERS: Final = frozenset(
     ["__module__", "__dict__", "__weakref__", "__doc__", "__annotations__", "__qualname__", "__class_getitem__",

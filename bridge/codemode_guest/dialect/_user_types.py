@@ -37,6 +37,8 @@ class UserType(type):
         super().__delattr__(name)
 
 
+UserType.__name__ = "type"  # as messages of the interpreter name the metaclass of a plain class
+
 USER_METACLASSES: Final[set[type]] = {UserType}
 """Exact metaclasses of program-made classes (enums and protocols add theirs)."""
 

@@ -161,6 +161,7 @@ def preload() -> None:
         except LookupError:
             continue
     _timing.preload_zones()
+    _concurrent.hide_paths()
     common_names()
     host_names()
     mutable_names()

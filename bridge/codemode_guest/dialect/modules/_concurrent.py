@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import asyncio.coroutines
+import asyncio.format_helpers
 import contextlib
 import inspect
 import math
@@ -139,6 +141,23 @@ def _suppress(*kinds: Any) -> Any:
 
 
 _BUT_CANCELLATION: Final = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+
+
+def hide_paths() -> None:
+    """Leave files out of the reprs of tasks and futures: they name that of a coroutine, which is a path of the machine.
+
+    For the process of programs only; asyncio looks both functions up in their modules.
+    """
+    setattr(asyncio.coroutines, "_format_coroutine", _named_coroutine)  # noqa: B010
+    setattr(asyncio.format_helpers, "_get_function_source", _no_source)  # noqa: B010
+
+
+def _no_source(function: object) -> None:
+    return None
+
+
+def _named_coroutine(coro: Any) -> str:
+    return f"{getattr(coro, '__qualname__', None) or type(coro).__name__}()"
 
 
 def _register_iterators() -> None:
