@@ -1,8 +1,13 @@
-"""What every test of every room shares: each async test runs on trio and on asyncio."""
+"""What every test of every room shares: async tests run on trio and on asyncio, drawn examples have no deadline."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A machine that does something else besides makes an example slow, not wrong.
+settings.register_profile("codemode", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("codemode")
 
 
 @pytest.fixture(params=["trio", "asyncio"])

@@ -17,6 +17,7 @@ async def test_children_forked_when_they_are_needed_pass_the_self_check() -> Non
         await runtime_self_check(cold)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # A new interpreter for each of its runs: once is enough.
 async def test_spawned_children_pass_the_self_check() -> None:
     async with ProcessRuntime(start="spawn", warm=1) as spawned:
         await runtime_self_check(spawned)

@@ -53,14 +53,14 @@ def test_ends_carry_outcome_and_duration(case: Case) -> None:
     assert boom["is_error"] is True
     assert boom["error"]["message"] == "deliberate tool failure"
     assert slow["is_error"] is False
-    assert 25 <= slow["timing"]["body"] < 300
+    assert 25 <= slow["timing"]["body"] < 5000
     assert len(slow["content"][0]["text"]) == 1000
     end = world.of("code/run-end")[0].data
     assert end["status"] == "ok"
     assert end["usage"]["calls"] == 2
     assert end["usage"]["wall_seconds"] >= 0.03
     assert [record.status for record in result.calls] == ["failed", "done"]
-    assert 0.025 <= result.calls[1].duration < 0.3
+    assert 0.025 <= result.calls[1].duration < 5
 
 
 @given("ev-invalid-args-not-dispatched")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
@@ -156,6 +156,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(JSON) | st.dictionaries(st.text(), JSON))
 def test_every_object_and_array_survives_as_text(value: Any) -> None:
     assert parsed_text(to_json(value).decode()) == value
@@ -166,6 +167,7 @@ def test_parsing_never_fails_and_never_makes_a_scalar(raw: str) -> None:
     assert isinstance(parsed_text(raw), str | list | dict)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON))
 def test_no_result_object_is_too_odd(result: dict[str, Any]) -> None:
     outcome(result)

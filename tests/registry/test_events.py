@@ -70,7 +70,7 @@ async def test_a_log_is_read_back_as_it_was_written_one_object_a_line(tmp_path: 
     assert list(json.loads(lines[0])) == ["seq", "time", "type", "data"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.dictionaries(st.text(), JSON, max_size=3), max_size=4), st.binary(max_size=40), st.integers(0, 200))
 def test_a_log_that_was_torn_anywhere_goes_on_from_its_last_whole_line(datas: list[Any], junk: bytes, cut: int) -> None:
     import tempfile

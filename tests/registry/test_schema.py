@@ -109,7 +109,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(NODES, VALUES)
 def test_an_independent_validator_agrees(schema: Any, value: Any) -> None:
     compiled = Schema(schema, "generated")
@@ -119,7 +119,7 @@ def test_an_independent_validator_agrees(schema: Any, value: Any) -> None:
     assert bool(compiled.violations(frozen)) != expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(NODES, JSON)
 def test_explaining_never_raises_and_is_never_empty(schema: Any, value: Any) -> None:
     compiled = Schema(schema, "generated")
