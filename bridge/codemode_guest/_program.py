@@ -60,7 +60,7 @@ async def run_program(frame: Mapping[str, object], channel: Channel) -> None:
         program = dialect.compile_program(source)
     except dialect.ProgramRefused as refused:
         refusals: list[list[object]] = [[refusal.line, refusal.column, refusal.message] for refusal in refused.refusals]
-        _done(channel, error=refusal_error(refused, source.split("\n")), refusals=refusals)
+        _done(channel, error=refusal_error(refused, dialect.read_source(source).lines), refusals=refusals)
         return
     if isinstance(options, dict) and options.get("check_only"):
         _done(channel, refusals=[])

@@ -359,6 +359,28 @@ class TestReport:
         assert "total = = 3" in error["traceback"]
         assert "^" in error["traceback"]
 
+    @pytest.mark.parametrize("program", ["x = 1\ny = (", "x = 1\nimport subprocess", "x = 1\n1 / 0"])
+    def test_the_lines_of_a_fenced_program_are_its_own(self, program: str) -> None:
+        plain, fenced = drive(program).error, drive(f"```python\n{program}\n```\n").error
+        assert fenced == plain
+        assert program.split("\n")[1] in plain["traceback"]
+        assert "x = 1" not in plain["traceback"]
+
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "Here is the code:\n\n```python\nprint(1)\n```\n",
+            "I'll do it.\n```\nprint(1)\n```\nThis prints 1.",
+            "```python\nprint(1)\n```\n\n```python\nprint(2)\n```",
+        ],
+    )
+    def test_words_or_fences_around_the_program_are_named(self, program: str) -> None:
+        assert "`code` must be the program alone" in drive(program).error["message"]
+
+    def test_a_mistake_after_a_string_with_a_fence_is_only_that(self) -> None:
+        error = drive('text = """\n```\nx\n```\n"""\ny = )').error
+        assert "alone" not in error["message"]
+
     def test_all_refusals_come_at_once(self) -> None:
         run = drive("import subprocess\nx = 1\neval('1')", {"a": lambda args: 1})
         assert run.error["kind"] == "syntax"

@@ -141,7 +141,15 @@ def _syntax_refusal(error: SyntaxError, text: SourceText) -> Refusal:
     first = next((each.split() for each in text.lines if each.strip()), [""])
     if first and first[0] in _OTHER_LANGUAGES:
         message = f"{message}; {messages.not_python(first[0])}"
+    elif _is_around_code(line, text):
+        message = f"{message}; {messages.MORE_THAN_CODE}"
     return Refusal(line, max(error.offset or 1, 1), message, "syntax")
+
+
+def _is_around_code(line: int, text: SourceText) -> bool:
+    """Whether what does not parse is a fence, or the words before one."""
+    fences = [number for number, each in enumerate(text.lines, 1) if each.lstrip().startswith("```")]
+    return line in fences or (bool(fences) and not any(each.strip() for each in text.lines[: line - 1]))
 
 
 def _refuse_other_languages(text: SourceText, tree: ast.Module, facts: Analysis) -> None:

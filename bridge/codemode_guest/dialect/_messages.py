@@ -214,3 +214,6 @@ def not_python(first: str) -> str:
         f"this is no Python program (it starts with `{first}`): `code` must be the body of an async Python function; "
         "call tools with `await tools.<name>(...)`"
     )
+
+
+MORE_THAN_CODE = "`code` must be the program alone: no words before or after it, and no second fence"
