@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from codemode_guest import dialect
+from codemode_guest._background import Background
 from codemode_guest._calls import Calls, ToolCallError
 from codemode_guest._forgotten import Forgotten
 from codemode_guest._json import NotJson, TooBig, encode_completion
@@ -75,13 +76,14 @@ async def _execute(
 ) -> None:
     output = Output(channel)
     names = dialect.make_globals(program, tools=make_tools(specs, calls), tool_call_error=ToolCallError, stdout=output)
-    with Forgotten(calls) as forgetful:
+    with Forgotten(calls) as forgetful, Background() as background:
         try:
             has_value, value = await dialect.start(program, names)
         except BaseException as error:
             _done(channel, error=error_of(error, program, forgetful.told(names, error)))
             return
         forgotten = forgetful.told(names)
+        lost = background.told()
     try:
         text, conversions = encode_completion(value, most) if has_value else (b"null", [])
     except TooBig:
@@ -95,7 +97,7 @@ async def _execute(
         message = f"the result cannot be turned into JSON: {type(error).__name__}"
         _done(channel, error=_plain_error("invalid-output", message))
         return
-    notes = [*forgotten, *program.notes, *conversions][:_MAX_NOTES]
+    notes = [*forgotten, *lost, *program.notes, *conversions][:_MAX_NOTES]
     _done(channel, has_value=has_value, value=text, notes=notes)
 
 

@@ -48,6 +48,7 @@ __all__ = ["CodeMode", "Mode"]
 Mode = Literal["native", "code", "both"]
 
 _ABORTED = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
+_KINDS: Mapping[str, ErrorKind] = {"TOOL_TIMEOUT": "timeout", "INVALID_TOOL_OUTPUT": "invalid-output"}
 
 
 class CodeMode:
@@ -67,7 +68,7 @@ class CodeMode:
         *,
         scope: Scope | None = None,
         mode: Mode = "code",
-        limits: Limits | None = None,
+        limits: Limits = Limits(),
         events: EventLog | None = None,
         approver: Approver | None = None,
         runtime: CodeRuntime | None = None,
@@ -79,7 +80,7 @@ class CodeMode:
             registry: whose tools programs call.
             scope: the scope of calls that name none.
             mode: `code` (only run_code), `native` (the tools, no run_code) or `both`.
-            limits: of each run; the defaults of `Limits` when None.
+            limits: of each run.
             events: the log of this code mode; the registry's when None.
             approver: who is asked; the registry's when None.
             runtime: where programs run; a sealed child process each when None.
@@ -93,7 +94,7 @@ class CodeMode:
         self.registry = registry
         self.scope = scope
         self.mode: Mode = mode
-        self.limits = limits if limits is not None else Limits()
+        self.limits = limits
         self.runtime: CodeRuntime = runtime if runtime is not None else ProcessRuntime()
         self._owns_runtime = runtime is None
         self._events = events
@@ -346,9 +347,7 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
 
 def _kind_of(code: str) -> ErrorKind:
     """What a run is called whose outer call ended with this code although the program had run."""
-    if code in _ABORTED:
-        return "abort"
-    return "timeout" if code == "TOOL_TIMEOUT" else "denied"
+    return "abort" if code in _ABORTED else _KINDS.get(code, "denied")
 
 
 def _without_run(result: ToolResult) -> RunError:

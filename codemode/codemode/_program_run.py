@@ -5,8 +5,8 @@ the run lives on; `code/run-end`. Whatever happens on the way, the end is writte
 
 Cancellation comes in two ways. A signal (the caller's, the CodeMode's closing) reaches the runtime as the request's
 `cancel`. A cancelled scope around us (the caller's task, a wrapper's time-out) must not tear the run apart either, or
-printed lines and records would be lost: the run is shielded, a watcher turns the cancellation into the same signal, and
-the runtime has a bounded time to end by itself.
+printed lines and records would be lost: the run is shielded in a task of its own, the cancellation is turned into the
+same signal, and the runtime has a bounded time to end by itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import anyio
-import anyio.lowlevel
 
 from codemode._spelling import visible_tools
 from codemode_bridge import (
@@ -136,27 +135,27 @@ class ProgramRun:
         over = anyio.Event()
         shield = anyio.CancelScope(shield=True)
 
-        async def watch() -> None:
+        async def work() -> None:
+            broken: CodeRunResult | None = None
+            try:
+                with shield:
+                    await self._recorded()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    broken = await self._append("code/run-end", self._end())
+            if broken is not None and self._result.error is None:
+                self._result = replace(broken, logs=self._result.logs)
+            over.set()
+
+        # A task of its own: asyncio's `task.cancel()` knows no shield, but it ends only the waiting here.
+        async with anyio.create_task_group() as working:
+            working.start_soon(work)
             try:
                 await over.wait()
             except BaseException:
                 self._dispatcher.cancel.cancel("the caller was cancelled")
                 shield.deadline = anyio.current_time() + self._grace
                 raise
-
-        broken: CodeRunResult | None = None
-        async with anyio.create_task_group() as watching:
-            watching.start_soon(watch)
-            try:
-                with shield:
-                    await self._recorded()
-            finally:  # `task.cancel()` of asyncio knows no shield
-                with anyio.CancelScope(shield=True):
-                    broken = await self._append("code/run-end", self._end())
-                over.set()
-            if broken is not None and self._result.error is None:
-                self._result = replace(broken, logs=self._result.logs)
-        await anyio.lowlevel.checkpoint_if_cancelled()
 
     async def _recorded(self) -> None:
         broken = await self._append("code/run-start", self._start())

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 
+import anyio
+
 from codemode._instructions import CODE_PARAMETERS, OUTPUT_SCHEMA, tool_description
 from codemode._program_run import Check, ProgramRun, RunOutcome
 from codemode._text import failure_text, success_text
@@ -131,8 +133,12 @@ class RunCode:
             approver=RUN_APPROVER.get() or self._approver,
             check=self._check,
         )
+        cancelled = False
         try:
             await program.execute()
+        except anyio.get_cancelled_exc_class():
+            cancelled = True
+            raise
         finally:
             outcome = program.outcome
             if slot is not None:
@@ -141,8 +147,9 @@ class RunCode:
                 ctx.defer_context(context)
             if program.concludes_turn:
                 ctx.conclude_turn()
-            if ctx.call.cancel.cancelled:
-                # The pipeline would say only that the call was aborted; this says what was done before.
+            if cancelled or ctx.call.cancel.cancelled:
+                # The pipeline would say only that the call was aborted; this says what was done before. It raises a
+                # cancellation that is under way again by itself.
                 raise ToolError(_failure(outcome, limits), code="ABORTED", name="AbortError")
         return self._value(arguments, outcome, limits)
 

@@ -28,6 +28,8 @@ _CONVERTED = "converted "
 """How the guest's notes about conversions begin (`codemode_guest._json.CONVERTED`): for the host, not for the model."""
 _INDENTED_LEVELS = 5
 """Levels that are indented: ten characters of indent at most, so that deep values stay linear in size."""
+_BESIDE = ("  | ", "  note: ")
+"""How the guest's traceback tells the members of a group and the notes of an exception, below its own text."""
 _LISTED_CALLS = 30
 _ARGUMENT_CHARS = 160
 _MESSAGE_CHARS = 300
@@ -142,8 +144,9 @@ def _failure_head(error: RunError) -> str:
     named = f"{error.type}: {error.message}" if error.type and error.message else error.type or error.message
     where = error.traceback or ""
     if error.type:  # the traceback's own last line says what the first line says already
-        frames, found, _ = where.rpartition(f"\n{error.type}")
-        where = frames if found else "" if where.startswith(error.type) else where
+        frames, found, rest = where.rpartition(f"\n{error.type}")
+        beside = [line for line in rest.split("\n") if line.startswith(_BESIDE)]
+        where = "\n".join([frames, *beside]) if found else "" if where.startswith(error.type) else where
     if error.line is not None and not where:
         where = f"line {error.line}"
     elif error.line is not None and not where.startswith(("line ", "...")):

@@ -125,15 +125,17 @@ class _Stop:
         return self.at is None or self.at > deadline
 
 
-async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, seconds: float | None) -> BodyOutcome:
+async def run_async(
+    body: Callable[[], Awaitable[Any]], cancel: CancelSignal, seconds: float | None, ended: BodyOutcome
+) -> None:
     """Run an async body to its end.
 
     Args:
         body: Starts it.
         cancel: Stops it.
         seconds: Until it times out; None for never.
+        ended: How it ended is put here, also when the caller's cancellation is raised.
     """
-    ended = BodyOutcome()
     deadline = None if seconds is None else anyio.current_time() + seconds
     scope = anyio.CancelScope() if deadline is None else anyio.CancelScope(deadline=deadline)
     stop = _Stop(scope, cancel)
@@ -151,12 +153,11 @@ async def run_async(body: Callable[[], Awaitable[Any]], cancel: CancelSignal, se
     await stop.pass_on()
     ended.timed_out = stop.timed_out(deadline)
     ended.cancelled = scope.cancelled_caught
-    return ended
 
 
 async def run_thread(
-    body: Callable[[], Any], cancel: CancelSignal, seconds: float | None, drain: float, name: str
-) -> BodyOutcome:
+    body: Callable[[], Any], cancel: CancelSignal, seconds: float | None, drain: float, name: str, ended: BodyOutcome
+) -> None:
     """Run a sync body in a thread of its own.
 
     Args:
@@ -165,8 +166,8 @@ async def run_thread(
         seconds: Until it times out; None for never.
         drain: Seconds that a cancelled body may take to stop.
         name: The thread's name.
+        ended: How it ended is put here.
     """
-    ended = BodyOutcome()
     result: list[outcomes.Outcome[Any]] = []
     done = anyio.Event()
     door = LoopDoor()
@@ -197,7 +198,7 @@ async def run_thread(
         await _drain(done, drain)
     if not result:
         ended.stuck = True
-        return ended
+        return
     try:
         ended.value = result[0].unwrap()
     except (KeyboardInterrupt, SystemExit):
@@ -207,8 +208,7 @@ async def run_thread(
     else:
         if inspect.isawaitable(ended.value) and not ended.timed_out:
             rest = None if deadline is None else deadline - anyio.current_time()
-            return await run_async(lambda: ended.value, cancel, rest)
-    return ended
+            await run_async(lambda: ended.value, cancel, rest, ended)
 
 
 async def _drain(done: anyio.Event, seconds: float) -> None:

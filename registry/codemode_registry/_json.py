@@ -103,12 +103,13 @@ class _Refused(Exception):
     """Internal: the fast path met something that is not JSON."""
 
 
-def freeze(value: object, *, loose: bool = False) -> Any:
+def freeze(value: object, *, loose: bool = False, levels: int = MAX_DEPTH) -> Any:
     """A deep-frozen copy of a JSON value, detached from its source.
 
     Args:
         value: Any object.
         loose: Take tuples as lists and any mapping as an object.
+        levels: Containers that may stand in one another.
 
     Raises:
         NotJsonError: the value is not JSON; it names the path and the type.
@@ -119,12 +120,12 @@ def freeze(value: object, *, loose: bool = False) -> Any:
     try:
         if kind is float:
             return _finite(value)
-        return _copy(value, loose)
+        return _copy(value, loose, levels)
     except _Refused:
         pass
     except Exception as error:  # a hostile mapping, or one that another thread changes under our hands
         raise NotJsonError("", f"cannot be read: {type(error).__name__}: {error}") from error
-    raise _locate(value, loose)
+    raise _locate(value, loose, levels)
 
 
 def json_text(value: Any) -> str:
@@ -159,7 +160,7 @@ def _finite(value: Any) -> Any:
     raise _Refused
 
 
-def _copy(root: Any, loose: bool) -> Any:
+def _copy(root: Any, loose: bool, levels: int) -> Any:
     """The frozen copy of a container. Depth first and iterative: neither the caller's stack nor the depth matters.
 
     A copy starts as a shallow one; while it is filled, its frame on the stack holds what is left to look at.
@@ -173,13 +174,13 @@ def _copy(root: Any, loose: bool) -> Any:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _filled(root, top, loose)
+        return _filled(root, top, loose, levels)
     finally:
         if collecting:
             gc.enable()
 
 
-def _filled(root: Any, top: Any, loose: bool) -> Any:
+def _filled(root: Any, top: Any, loose: bool, levels: int) -> Any:
     active = {id(root)}
     stack: list[tuple[Any, Any, Any, Any]] = [(root, top, *_filling(top))]
     depth = deepest = 1
@@ -203,12 +204,12 @@ def _filled(root: Any, top: Any, loose: bool) -> Any:
                         raise _Refused
             elif kind is FrozenDict or kind is FrozenList:
                 deepest = max(deepest, depth + _depth(item))
-                if deepest > MAX_DEPTH:
+                if deepest > levels:
                     raise _Refused
                 continue
             else:
                 child = _shallow(item, kind, loose)
-            if depth >= MAX_DEPTH:
+            if depth >= levels:
                 raise _Refused
             put(target, key, child)
             if depth >= deepest:
@@ -353,7 +354,7 @@ def _reason(value: object) -> str:
     return f"a {kind} is not JSON" + (f" ({hint})" if hint else "")
 
 
-def _locate(root: object, loose: bool) -> NotJsonError:
+def _locate(root: object, loose: bool, levels: int) -> NotJsonError:
     """The first offence in a value that the fast path refused. Iterative: the value may be as deep as it likes."""
     stack: list[tuple[object, str, frozenset[int], int]] = [(root, "", frozenset(), 1)]
     while stack:
@@ -368,8 +369,8 @@ def _locate(root: object, loose: bool) -> NotJsonError:
             return NotJsonError(path, _reason(value))
         if id(value) in above:
             return NotJsonError(path, "contains itself")
-        if depth > MAX_DEPTH:
-            return NotJsonError(path[:60] + "…", f"is nested deeper than {MAX_DEPTH} levels")
+        if depth > levels:
+            return NotJsonError(path[:60] + "…", f"is nested deeper than {levels} levels")
         inside = above | {id(value)}
         steps: list[tuple[str | int, object]]
         if isinstance(value, Mapping):

@@ -143,7 +143,11 @@ async def _abandoned(run: Run, turn: Turn | None) -> None:
         if turn is not None:
             turn.leave()
             await turn.settle()
-        await publish(run, run.aborted())
+        result = run.aborted()
+        if run.failure is not None:  # it says more; the reviews have their word, in bounded time
+            with anyio.move_on_after(run.core.drain_seconds):
+                result = await _reviewed(run, run.failure)
+        await publish(run, result)
 
 
 # ---- stage 0: begin ----

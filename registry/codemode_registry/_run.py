@@ -43,6 +43,7 @@ class Run:
         "deferred",
         "door",
         "events",
+        "failure",
         "finalize",
         "hard",
         "instant",
@@ -122,6 +123,8 @@ class Run:
         self.door: LoopDoor | None = None
         """The way back into the loop, for a body in a thread."""
         self.began = False
+        self.failure: ToolFailure | None = None
+        """How the body ended by itself while the caller's task was being cancelled: for the record."""
         self.hard = False
         """The pipeline itself failed: no review sees the call."""
         self.settled = False
