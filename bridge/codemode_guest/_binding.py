@@ -14,7 +14,7 @@ in the host to say: a missing or unknown name is an ordinary failed call.
 """
 
 # Values of programs have no types that a checker could know.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ position, nothing else.
 """
 
 # Values of programs have no types that a checker could know.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ values in sight is said here.
 """
 
 # Values of programs have no types that a checker could know.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ about NaN: the encoder does.
 """
 
 # Values of programs have no types that a checker could know.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

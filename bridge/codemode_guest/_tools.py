@@ -11,9 +11,8 @@
 """
 
 # Values of programs have no types that a checker could know.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportPrivateUsage=false
 # The objects of a program keep their fields private to this room, and its functions read them.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

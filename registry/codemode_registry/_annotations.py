@@ -4,9 +4,8 @@ Rules: annotations are resolved as Python does; those that name classes local to
 looked up where the decorator stands. Nothing is guessed.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportPrivateUsage=false
-# What comes in is looked at, not trusted to a type.
+# `sys._getframe` is the only way to the frame of the caller.
 
 from __future__ import annotations
 

@@ -10,9 +10,6 @@ Rules
 # pyright: reportPrivateUsage=false
 # The modules of this package are one unit; what is private is private to it.
 
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-# Callers need not be type-checked: what comes in is looked at.
-
 from __future__ import annotations
 
 import itertools

@@ -1,8 +1,5 @@
 """What policies and reviews may decide. Anything else that they return is a PIPELINE_ERROR: it fails closed."""
 
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-# Callers need not be type-checked: what comes in is looked at.
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -7,10 +7,8 @@ Rules
 - Cancellation takes the place of a success only; a failure that came first keeps its own code.
 """
 
-# pyright: reportPrivateUsage=false
+# pyright: reportPrivateUsage=false, reportUnnecessaryIsInstance=false
 # The modules of this package are one unit; what is private is private to it.
-
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
 # Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations

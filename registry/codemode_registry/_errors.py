@@ -11,7 +11,7 @@ The one class in between is `ToolError`: a tool's body raises it, the pipeline t
     ToolError                          raised by a tool's body; its message is for the model
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 # Groups are generic over what they hold, which nobody knows.
 
 from __future__ import annotations

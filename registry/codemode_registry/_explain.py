@@ -7,7 +7,6 @@ Rules
 """
 
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportPrivateUsage=false
 # What comes in is looked at, not trusted to a type.
 
 from __future__ import annotations

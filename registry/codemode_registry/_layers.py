@@ -8,9 +8,6 @@ Rules
 - Hooks stand in lists that are read live: a guard added by a guard runs in the same pass.
 """
 
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-# Callers need not be type-checked: what comes in is looked at.
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -7,9 +7,6 @@ Rules
 - A context is a JSON object; a plain string stands for a user message with one text block.
 """
 
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-# Callers need not be type-checked: what comes in is looked at.
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

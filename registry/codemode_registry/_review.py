@@ -7,9 +7,6 @@ Rules
 - Whatever a review raises, or returns beside these two, fails the call; the value is withheld.
 """
 
-# pyright: reportPrivateUsage=false
-# The modules of this package are one unit; what is private is private to it.
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -6,7 +6,7 @@ containers cut short. Only what cannot come from the cutting is reported; the ve
 always that of the whole value.
 """
 
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # What comes in is looked at, not trusted to a type.
 
 from __future__ import annotations

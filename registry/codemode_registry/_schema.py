@@ -8,12 +8,9 @@ Rules
 - The schema is frozen: what was checked is what validates, whatever its author does to the original afterwards.
 """
 
-# pyright: reportPrivateUsage=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
+# pyright: reportPrivateUsage=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # The modules of this package are one unit; what is private is private to it.
-
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-# Callers need not be type-checked: what comes in is looked at.
+# What comes in is looked at, not trusted to a type.
 
 from __future__ import annotations
 

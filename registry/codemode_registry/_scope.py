@@ -1,9 +1,6 @@
 """A scope: a layer over the global one (an agent, a session, a tenant), with its own tools, hooks and restrictions."""
 
-# pyright: reportPrivateUsage=false
-# The modules of this package are one unit; what is private is private to it.
-
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# pyright: reportUnnecessaryIsInstance=false
 # Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations

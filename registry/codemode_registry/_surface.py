@@ -7,10 +7,7 @@ Rules
   here; an async guard is refused at each call, which fails closed.
 """
 
-# pyright: reportPrivateUsage=false
-# The modules of this package are one unit; what is private is private to it.
-
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# pyright: reportUnnecessaryIsInstance=false
 # Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Rules
 - The body, the renderer, the timeout, the classifier and the output schema never reach the model's tool list.
 """
 
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# pyright: reportUnnecessaryIsInstance=false
 # Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations

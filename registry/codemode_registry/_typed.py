@@ -8,11 +8,7 @@ Rules
 - Arguments for the function are plain objects of its own: it may change them. (`ctx.call.arguments` is frozen.)
 """
 
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
-# Callers need not be type-checked: what comes in is looked at.
-
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportPrivateUsage=false
 # What comes in is looked at, not trusted to a type.
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ what the facades made for the purpose can be inherited from: a subclass of `str`
 """
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ attribute, immutable values stay as they are, and everything else is refused.
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ A test crawls what programs can reach and proves both for the running version.
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What the result encoder may know of a program's objects, without calling any code of the program."""
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ Source: the language reference, "The match statement"; CPython `Python/ceval.c` 
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 

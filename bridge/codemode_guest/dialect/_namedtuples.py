@@ -5,8 +5,7 @@ the normalisation that the parser would make; `module=` cannot be set.
 """
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

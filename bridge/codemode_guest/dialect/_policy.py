@@ -10,8 +10,7 @@ and the names of `CLASS_NAMES`.
 """
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

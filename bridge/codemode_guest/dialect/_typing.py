@@ -5,8 +5,7 @@ class, `cast`, `isinstance(x, Mapping)`).  A stand-in answers every such use and
 """
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What classes are declared with: dataclasses, enum, typing, abc, types."""
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

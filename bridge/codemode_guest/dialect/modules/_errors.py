@@ -4,8 +4,7 @@
 """
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ Source: CPython `Lib/logging/__init__.py` for levels, formats and which call sho
 """
 
 # Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """Text and data formats: string, textwrap, re, json, csv, html, base64, difflib, unicodedata, struct, io, ast."""
 
-# Objects of programs have no static type, so what is found in them is unknown by nature.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownLambdaType=false
-
 from __future__ import annotations
 
 import ast

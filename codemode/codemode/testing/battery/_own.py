@@ -5,8 +5,6 @@ child with a broken dialect. For each tool that the scope cannot see: every spel
 ran: the same value, the same number of questions. For each rule: did it ever speak.
 """
 
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import json
