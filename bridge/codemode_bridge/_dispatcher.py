@@ -275,7 +275,11 @@ class Dispatcher:
         else:
             entry.status = "done"
         if self._events is not None:
-            await self._append("tool/code-dispatch", self._settle_record(entry, result, timing))
+            failures: list[str] = []
+            await self._append("tool/code-dispatch", self._settle_record(entry, result, timing, failures))
+            for message in failures:
+                warning: dict[str, JsonValue] = {"source": "shape_dispatch_log", "message": message}
+                await self._append("warning", {**warning, "call_id": entry.sub_call_id})
         if isinstance(result, ToolSuccess):
             images = [block for block in result.content if block.get("type") == "image"]
             if images:
@@ -301,13 +305,16 @@ class Dispatcher:
             record["scope"] = outer.scope.name
         return record
 
-    def _settle_record(self, entry: _Entry, result: ToolResult, timing: CallTiming) -> dict[str, JsonValue]:
+    def _settle_record(
+        self, entry: _Entry, result: ToolResult, timing: CallTiming, failures: list[str]
+    ) -> dict[str, JsonValue]:
         record = self._record(entry)
         if entry.start_seq is not None:
             record["start_seq"] = entry.start_seq
         record["is_error"] = result.is_error
         record["content"] = self._registry._shape_dispatch_log(
-            DispatchLog(self._outer, self._outer.scope, entry.sub_call_id, entry.name, result.is_error, result.content)
+            DispatchLog(self._outer, self._outer.scope, entry.sub_call_id, entry.name, result.is_error, result.content),
+            failures,
         )
         if isinstance(result, ToolFailure):
             record["error"] = {

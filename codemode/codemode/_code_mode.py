@@ -47,6 +47,7 @@ __all__ = ["CodeMode", "Mode"]
 
 Mode = Literal["native", "code", "both"]
 
+_DEFAULT_LIMITS = Limits()
 _ABORTED = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
 _KINDS: Mapping[str, ErrorKind] = {"TOOL_TIMEOUT": "timeout", "INVALID_TOOL_OUTPUT": "invalid-output"}
 
@@ -68,7 +69,7 @@ class CodeMode:
         *,
         scope: Scope | None = None,
         mode: Mode = "code",
-        limits: Limits = Limits(),
+        limits: Limits = _DEFAULT_LIMITS,
         events: EventLog | None = None,
         approver: Approver | None = None,
         runtime: CodeRuntime | None = None,

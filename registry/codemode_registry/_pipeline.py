@@ -143,7 +143,7 @@ async def _abandoned(run: Run, turn: Turn | None) -> None:
         if turn is not None:
             turn.leave()
             await turn.settle()
-        result = run.aborted()
+        result: ToolResult = run.aborted()
         if run.failure is not None:  # it says more; the reviews have their word, in bounded time
             with anyio.move_on_after(run.core.drain_seconds):
                 result = await _reviewed(run, run.failure)

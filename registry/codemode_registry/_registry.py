@@ -6,10 +6,7 @@ Rules
 - `run_code` has one door, `_install_run_code`; no register, shadow, restriction or removal reaches it.
 """
 
-# pyright: reportPrivateUsage=false
-# The modules of this package are one unit; what is private is private to it.
-
-# pyright: reportUnnecessaryIsInstance=false, reportUnnecessaryComparison=false
+# pyright: reportUnnecessaryIsInstance=false
 # Callers need not be type-checked: what comes in is looked at.
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from ._audit import NativeAudit
 from ._call import CallToken, DispatchLog, ToolRequest
 from ._callback import answer
 from ._cancel import CancelSignal
-from ._errors import RegistrationError
+from ._errors import RegistrationError, describe
 from ._events import EventLog
 from ._json import FrozenDict, FrozenList
 from ._layers import Clock, Layer
@@ -310,10 +307,11 @@ class Registry(Surface):
             LOGGER.warning("the classifier of %s raised; the call runs alone", call.name, exc_info=True)
             return False
 
-    def _shape_dispatch_log(self, dispatch: DispatchLog) -> FrozenList:
+    def _shape_dispatch_log(self, dispatch: DispatchLog, failures: list[str]) -> FrozenList:
         """The content for the log's copy of a sub-call, as the scope's shapers want it; the first that answers wins.
 
-        A shaper that raises or answers what is no content is contained: the original is logged.
+        A shaper that raises or answers what is no content is contained: the original is logged, and `failures` gets a
+        sentence for a warning.
         """
         layer = dispatch.scope._layer if dispatch.scope is not None else self._layer
         for above in layer.chain:
@@ -322,9 +320,10 @@ class Registry(Surface):
                     shaped = answer("a shaper", hook.fn, dispatch)
                     if shaped is not None:
                         return as_content(shaped)
-                except Exception:
+                except Exception as error:
                     extra = {"sub_call_id": dispatch.sub_call_id, "tool": dispatch.name}
                     LOGGER.warning("a shape_dispatch_log hook failed", exc_info=True, extra=extra)
+                    failures.append(f'a shaper of tool "{dispatch.name}" failed: {describe(error)}')
         return as_content(dispatch.content)
 
     def __repr__(self) -> str:

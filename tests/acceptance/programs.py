@@ -28,7 +28,9 @@ async def value(code: str, *functions: Callable[..., Any], **options: Any) -> An
 
 
 @asynccontextmanager
-async def opened(*functions: Callable[..., Any], **options: Any) -> AsyncIterator[tuple[CodeMode, Registry, MemoryEventLog]]:
+async def opened(
+    *functions: Callable[..., Any], **options: Any
+) -> AsyncIterator[tuple[CodeMode, Registry, MemoryEventLog]]:
     """A CodeMode over a fresh registry with a log in memory."""
     log = MemoryEventLog()
     registry = Registry(events=log)

@@ -1,5 +1,8 @@
 """api.md, "In the program"; decisions.md on calls: how a program calls tools."""
 
+# ruff: noqa: E501
+# A program is quoted in one line, beside what it must give.
+
 from __future__ import annotations
 
 from typing import Any
@@ -68,7 +71,9 @@ async def test_an_ambiguous_call_is_a_type_error_with_the_signature_and_nothing_
 
 async def test_positional_values_fill_the_required_parameters_first() -> None:
     registry = Registry()
-    registry.register(raw("mixed", {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}}, ["c"]))
+    registry.register(
+        raw("mixed", {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}}, ["c"])
+    )
     got = await value("return await tools.mixed(1, 2, 3)", registry=registry)
     assert got == ["mixed", {"c": 1, "a": 2, "b": 3}]
 
@@ -80,7 +85,9 @@ async def test_one_dict_whose_keys_do_not_fit_is_the_value_of_the_only_parameter
 
 async def test_a_missing_argument_is_refused_by_the_schema_and_counts() -> None:
     async with opened(search) as (cm, _, log):
-        result = await cm.run("try:\n    await tools.search()\nexcept ToolCallError as e:\n    return e.message", call_id="o")
+        result = await cm.run(
+            "try:\n    await tools.search()\nexcept ToolCallError as e:\n    return e.message", call_id="o"
+        )
     assert result.ok, result.text
     assert "search" in result.value
     assert "query" in result.value
@@ -186,14 +193,28 @@ out.append((await tools.日本())[0])
 return out
 """
     got = await value(program, registry=registry)
-    assert got == ["get-weather", "a.b", "exotic name", "class", "__class__", "keys", "日本", "get-weather", "a.b", "keys", "日本"]
+    assert got == [
+        "get-weather",
+        "a.b",
+        "exotic name",
+        "class",
+        "__class__",
+        "keys",
+        "日本",
+        "get-weather",
+        "a.b",
+        "keys",
+        "日本",
+    ]
 
 
 async def test_the_exact_spelling_wins_and_an_ambiguous_underscore_spelling_is_none() -> None:
     registry = Registry()
     for name in ("a-b", "a_b", "x-y", "x.y"):
         registry.register(raw(name, {}))
-    got = await value("return [(await tools.a_b())[0], hasattr(tools, 'x_y'), (await tools['x-y']())[0]]", registry=registry)
+    got = await value(
+        "return [(await tools.a_b())[0], hasattr(tools, 'x_y'), (await tools['x-y']())[0]]", registry=registry
+    )
     assert got == ["a_b", False, "x-y"]
 
 
@@ -244,11 +265,16 @@ async def test_an_unknown_subscript_has_near_names() -> None:
 
 
 async def test_in_dir_and_hasattr_work_on_tools() -> None:
-    got = await value("return ['search' in tools, 'nope' in tools, dir(tools), hasattr(tools, 'search'), hasattr(tools, 'nope')]", search)
+    got = await value(
+        "return ['search' in tools, 'nope' in tools, dir(tools), hasattr(tools, 'search'), hasattr(tools, 'nope')]",
+        search,
+    )
     assert got == [True, False, ["search"], True, False]
 
 
-@pytest.mark.parametrize("line", ["import tools", "from codemode import tools, ToolCallError", "import codemode", "from tools import search"])
+@pytest.mark.parametrize(
+    "line", ["import tools", "from codemode import tools, ToolCallError", "import codemode", "from tools import search"]
+)
 async def test_models_may_import_tools(line: str) -> None:
     result = await run(f"{line}\nreturn await {'search' if 'import search' in line else 'tools.search'}('x')", search)
     assert result.ok, result.text

@@ -1,5 +1,9 @@
 """stubs.md, decisions.md "Stubs": the stub text and check_program."""
 
+# A program is quoted in one line, beside what it must give.
+
+# A program is quoted in one line, beside what it must give.
+
 from __future__ import annotations
 
 import ast
@@ -47,9 +51,13 @@ def registry() -> Registry:
     raw("fetch", {"content-type": {"type": "string"}, "from": {"type": "integer"}}, ["from"])
     raw("get-weather", {"city": {"type": "string"}}, ["city"])
     raw("class", {})
-    raw("create_issue", {"labels": {"type": "array", "items": {"type": "string"}}, "title": {"type": "string"}}, ["title"], namespace="github")
-    raw("list", {"n": {"type": "integer"}}, [])
-    raw("str", {"s": {"type": "string"}}, [])
+    raw(
+        "create_issue",
+        {"labels": {"type": "array", "items": {"type": "string"}}, "title": {"type": "string"}},
+        ["title"],
+        namespace="github",
+    )
+    raw("items", {"n": {"type": "integer"}}, [])
     return made
 
 
@@ -61,12 +69,12 @@ def test_the_text_parses_executes_and_passes_as_a_module() -> None:
     text = stubs()
     ast.parse(text)
     names: dict[str, Any] = {"__name__": "stub"}
-    exec(compile(text, "stub", "exec"), names)  # noqa: S102 - our own text; that it can be executed is the sentence
+    exec(compile(text, "stub", "exec"), names)
     assert issubclass(names["ToolCallError"], Exception)
     assert "Tools" in names
     for value in list(names.values()):
         if isinstance(value, type) and value.__module__ == "stub":
-            typing.get_type_hints(value)
+            typing.get_type_hints(value, names)
 
 
 def test_the_shape_of_the_text() -> None:
@@ -75,7 +83,7 @@ def test_the_shape_of_the_text() -> None:
         "class Hit(TypedDict):",
         "    id: int",
         "    title: str",
-        "    score: NotRequired[float]",
+        "    score: float",
         "class Tools(Protocol):",
         "    github: GithubTools",
         "class GithubTools(Protocol):",
@@ -103,8 +111,26 @@ def test_exotic_names_are_overloads_and_underscore_methods() -> None:
     text = stubs()
     assert "__getitem__" in text
     assert 'Literal["get-weather"]' in text
-    assert "async def get_weather(self, city: str)" in text
+    assert "async def get_weather(self, city: " in text
     assert 'Literal["class"]' in text
+
+
+def test_tools_with_the_names_of_builtins_shadow_nothing() -> None:
+    made = Registry()
+
+    async def body(arguments: Any, ctx: Any) -> Any:
+        return None
+
+    schema = {"type": "object", "properties": {"s": {"type": "array", "items": {"type": "string"}}}}
+    for name in ("list", "str", "print", "int", "tools", "Tools", "Any", "ToolCallError"):
+        made.register(
+            Tool(name, "Named so.", body, parameters=schema, output={"type": "array", "items": {"type": "integer"}})
+        )
+    names: dict[str, Any] = {"__name__": "stub"}
+    exec(compile(CodeMode(made).stubs(), "stub", "exec"), names)
+    hints = typing.get_type_hints(names["Tools"].print, names)
+    assert hints["return"] == list[int]
+    assert hints["s"] == list[str]
 
 
 def test_same_tools_same_bytes() -> None:
@@ -128,7 +154,9 @@ def test_docstrings_cannot_break_out() -> None:
     async def body(arguments: Any, ctx: Any) -> Any:
         return None
 
-    for number, description in enumerate(['a """ b', "ends with \\", 'ends with "', "nul \x00 bidi \u202e surrogate \ud800", '"""\nimport os\n"""']):
+    for number, description in enumerate(
+        ['a """ b', "ends with \\", 'ends with "', "nul \x00 bidi \u202e surrogate \ud800", '"""\nimport os\n"""']
+    ):
         made.register(Tool(f"t{number}", description, body, parameters={"type": "object"}))
     text = CodeMode(made).stubs()
     text.encode("utf-8")
@@ -154,7 +182,12 @@ def test_every_construct_of_json_schema_has_a_type_and_nothing_raises() -> None:
             "e": {"type": "object", "additionalProperties": {"type": "integer"}},
             "f": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]},
             "g": {"$ref": "#/$defs/Node"},
-            "h": {"allOf": [{"type": "object", "properties": {"p": {"type": "integer"}}}, {"type": "object", "properties": {"q": {"type": "string"}}}]},
+            "h": {
+                "allOf": [
+                    {"type": "object", "properties": {"p": {"type": "integer"}}},
+                    {"type": "object", "properties": {"q": {"type": "string"}}},
+                ]
+            },
             "i": {"type": "string", "nullable": True},
             "j": {},
             "k": {"not": {"type": "string"}},
@@ -165,7 +198,14 @@ def test_every_construct_of_json_schema_has_a_type_and_nothing_raises() -> None:
     made.register(Tool("none", "None.", body, parameters={"type": "object"}))
     text = CodeMode(made).stubs()
     ast.parse(text)
-    for part in ("a: NotRequired[str | None]", "b: NotRequired[int | str]", 'Literal["k"]', "dict[str, int]", "list[int | str]", "-> Any"):
+    for part in (
+        "a: NotRequired[str | None]",
+        "b: NotRequired[int | str]",
+        'Literal["k"]',
+        "dict[str, int]",
+        "list[int | str]",
+        "-> Any",
+    ):
         assert part in text, part
 
 
@@ -190,8 +230,8 @@ def check(code: str) -> list[Diagnostic]:
         "return await tools.github.create_issue('t', ['bug'])",
         "return await tools['github.create_issue'](title='t')",
         "return await tools.fetch({'from': 1, 'content-type': 'x'})",
-        "try:\n    await tools.list(1)\nexcept ToolCallError as e:\n    print(e.tool_name, e.message, e.name)",
-        "import asyncio\nprint(await asyncio.gather(tools.search('a'), tools.list()))",
+        "try:\n    await tools.items(1)\nexcept ToolCallError as e:\n    print(e.tool_name, e.message, e.name)",
+        "import asyncio\nprint(await asyncio.gather(tools.search('a'), tools.items()))",
         "x = 1\nx",
         "```python\nreturn 1\n```",
         "return json.dumps({})",
@@ -246,8 +286,8 @@ def test_check_sees_the_tools_of_the_scope_only() -> None:
     pytest.importorskip("ty")
     made = registry()
     scope = made.scope("agent")
-    scope.restrict(allow=["list"])
-    assert check_program("await tools.list()", made, scope) == []
+    scope.restrict(allow=["items"])
+    assert check_program("await tools.items()", made, scope) == []
     assert check_program("await tools.search('x')", made, scope)
 
 

@@ -1,5 +1,8 @@
 """code-mode.md, "The result for the model": RunResult.text."""
 
+# ruff: noqa: E501
+# A program is quoted in one line, beside what it must give.
+
 from __future__ import annotations
 
 from typing import Any
@@ -75,7 +78,9 @@ async def test_a_failure_lists_the_calls_and_their_outcome() -> None:
         """Fail."""
         raise ToolError("no luck")
 
-    program = "await tools.add(1, 2)\ntry:\n    await tools.fail()\nexcept ToolCallError:\n    pass\nraise ValueError('stop')"
+    program = (
+        "await tools.add(1, 2)\ntry:\n    await tools.fail()\nexcept ToolCallError:\n    pass\nraise ValueError('stop')"
+    )
     text = (await run(program, add, fail)).text
     assert "add" in text
     assert "fail" in text
@@ -132,7 +137,9 @@ async def test_a_timeout_of_a_tool_names_it() -> None:
         await anyio.sleep_forever()
         return ""
 
-    result = await run("try:\n    await tools.slow()\nexcept ToolCallError as e:\n    return e.message", registry=registry)
+    result = await run(
+        "try:\n    await tools.slow()\nexcept ToolCallError as e:\n    return e.message", registry=registry
+    )
     assert result.value == 'tool "slow" timed out after 0.05s'
 
 

@@ -1,5 +1,8 @@
 """code-mode.md, "The program": what is a value, what becomes JSON, what is refused, what is printed."""
 
+# ruff: noqa: E501
+# A program is quoted in one line, beside what it must give.
+
 from __future__ import annotations
 
 from typing import Any
@@ -27,7 +30,11 @@ CONVERSIONS: dict[str, tuple[str, Any, bool]] = {
     "dict views": ("d = {'a': 1}\nreturn [d.keys(), d.values(), d.items()]", [["a"], [1], [["a", 1]]], True),
     "deque": ("from collections import deque\nreturn deque([1, 2])", [1, 2], True),
     "Counter": ("from collections import Counter\nreturn Counter('aab')", {"a": 2, "b": 1}, True),
-    "defaultdict": ("from collections import defaultdict\nd = defaultdict(list)\nd['a'].append(1)\nreturn d", {"a": [1]}, True),
+    "defaultdict": (
+        "from collections import defaultdict\nd = defaultdict(list)\nd['a'].append(1)\nreturn d",
+        {"a": [1]},
+        True,
+    ),
     "OrderedDict": ("from collections import OrderedDict\nreturn OrderedDict(a=1)", {"a": 1}, True),
     "int keys": ("return {1: 'a', 2: 'b'}", {"1": "a", "2": "b"}, True),
     "dataclass": (
@@ -280,7 +287,9 @@ async def test_a_main_that_is_never_called_leaves_a_note() -> None:
 
 
 async def test_a_main_that_is_run_by_asyncio_run_leaves_no_note() -> None:
-    result = await run("import asyncio\nasync def main():\n    print('x')\n    return 1\nif __name__ == '__main__':\n    asyncio.run(main())")
+    result = await run(
+        "import asyncio\nasync def main():\n    print('x')\n    return 1\nif __name__ == '__main__':\n    asyncio.run(main())"
+    )
     assert result.ok, result.text
     assert list(result.logs) == ["x"]
     assert list(result.notes) == []
@@ -294,7 +303,9 @@ async def test_a_module_that_is_used_and_never_imported_is_imported_with_a_note(
 
 
 async def test_an_unlisted_import_inside_a_try_raises_at_run_time() -> None:
-    result = await run("try:\n    import numpy as np\nexcept ImportError as e:\n    print(type(e).__name__)\n    np = None\nreturn np is None")
+    result = await run(
+        "try:\n    import numpy as np\nexcept ImportError as e:\n    print(type(e).__name__)\n    np = None\nreturn np is None"
+    )
     assert result.value is True
     assert list(result.logs) == ["ModuleNotFoundError"]
 

@@ -21,6 +21,7 @@ from codemode_registry import (
     Registry,
     ToolCall,
     ToolContext,
+    ToolError,
     ToolFailure,
     ToolResult,
     ToolSuccess,
@@ -685,3 +686,30 @@ async def test_an_aborted_result_of_a_wrapper_is_an_ordinary_failure() -> None:
         return dataclasses.replace(ToolFailure.of("gone", code="ABORTED"))
 
     assert failed(await registry.call("t", {}), "ABORTED") == "gone"
+
+
+@pytest.mark.parametrize("verdict", ["accept", "block"])
+async def test_what_a_body_says_while_its_caller_is_cancelled_is_on_record_after_its_review(verdict: str) -> None:
+    registry, _, log = make()
+    started = anyio.Event()
+
+    async def body(arguments: Any, ctx: ToolContext) -> Any:
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            raise ToolError("half of it is done", code="ABORTED") from None
+
+    @registry.post_execute
+    async def review(call: Any, result: Any, next: Any) -> Any:
+        return Block("withheld") if verdict == "block" else await next()
+
+    registry.register(raw("t", body))
+    async with anyio.create_task_group() as group:
+        group.start_soon(registry.call, "t", {})
+        await started.wait()
+        group.cancel_scope.cancel()
+    [settled] = [event.data for event in log.events if event.type == "tool/result"]
+    text = str(settled["content"])
+    assert ("half of it is done" in text) == (verdict == "accept")
+    assert ("withheld" in text) == (verdict == "block")
