@@ -1,7 +1,6 @@
 """code-mode.md, "The bridge" and "Events"; decisions.md on order and records."""
 
-# ruff: noqa: E501
-# A program is quoted in one line, beside what it must give.
+# ruff: noqa: E501 - a program is quoted in one line, beside what it must give
 
 from __future__ import annotations
 

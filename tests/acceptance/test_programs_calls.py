@@ -1,7 +1,6 @@
 """api.md, "In the program"; decisions.md on calls: how a program calls tools."""
 
-# ruff: noqa: E501
-# A program is quoted in one line, beside what it must give.
+# ruff: noqa: E501 - a program is quoted in one line, beside what it must give
 
 from __future__ import annotations
 

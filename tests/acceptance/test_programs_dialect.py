@@ -1,7 +1,6 @@
 """sandbox.md, the construct table and the list of modules: what a program may say."""
 
-# ruff: noqa: E501
-# A program is quoted in one line, beside what it must give.
+# ruff: noqa: E501 - a program is quoted in one line, beside what it must give
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """code-mode.md, "Limits": each ends the child for certain, within 100 ms, with a structured error."""
 
-# ruff: noqa: E501
-# A program is quoted in one line, beside what it must give.
+# ruff: noqa: E501 - a program is quoted in one line, beside what it must give
 
 from __future__ import annotations
 

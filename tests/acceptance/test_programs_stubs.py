@@ -1,9 +1,5 @@
 """stubs.md, decisions.md "Stubs": the stub text and check_program."""
 
-# A program is quoted in one line, beside what it must give.
-
-# A program is quoted in one line, beside what it must give.
-
 from __future__ import annotations
 
 import ast

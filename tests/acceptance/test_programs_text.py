@@ -1,7 +1,6 @@
 """code-mode.md, "The result for the model": RunResult.text."""
 
-# ruff: noqa: E501
-# A program is quoted in one line, beside what it must give.
+# ruff: noqa: E501 - a program is quoted in one line, beside what it must give
 
 from __future__ import annotations
 
