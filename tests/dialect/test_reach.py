@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import types
 from typing import Any
 
 from codemode_guest.dialect import MODULES as LISTED
-from codemode_guest.dialect import compile_program, make_globals
+from codemode_guest.dialect import allow_type, compile_program, make_globals
 from codemode_guest.dialect._builtins import SHARED_BUILTINS
 from codemode_guest.dialect._direct import (
     common_names,
+    forget,
     host_attributes,
     instance_names,
     is_direct,
@@ -214,3 +216,30 @@ def test_the_host_can_list_the_modules_without_the_compiler() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_name_of_our_own_classes_is_loaded_natively_unless_every_host_class_allows_it() -> None:
+    importlib.import_module("codemode_guest._program")
+    classes = [cls for cls in _all_classes(object) if str(cls.__module__).startswith("codemode_guest.")]
+    assert len(classes) > 30
+    wrong = {
+        (cls.__name__, name) for cls in classes for name in dir(cls) if is_direct(name) and name not in common_names()
+    }
+    assert wrong == set()
+
+
+def test_a_class_that_is_allowed_later_keeps_its_names_to_itself() -> None:
+    assert is_direct("_zebra_of_the_test")
+    late = type("Late", (), {"__slots__": ("_zebra_of_the_test",)})
+    try:
+        allow_type(late, ())
+        assert not is_direct("_zebra_of_the_test")
+        assert is_foreign("_zebra_of_the_test")
+    finally:
+        TABLE.pop(late)
+        forget()
+
+
+def _all_classes(cls: type) -> list[type]:
+    below: list[type] = type.__subclasses__(cls)
+    return [*below, *(each for one in below for each in _all_classes(one))]

@@ -9,27 +9,13 @@ import pytest
 
 from tests.dialect.fuzz import corpus, is_wrong, mutate
 from tests.escapes.jail import attack
+from tests.escapes.judge import own_attacks
 
 HERE = Path(__file__).parent
 
 
 def _given() -> list[tuple[str, str]]:
     return [(path.stem, path.read_text()) for path in sorted((HERE / "given").glob("*.txt"))]
-
-
-OF_THE_GUEST = ("guest", "report")
-"""Classes of attacks on what stands around the dialect in a child."""
-
-
-def _own(*, guest: bool) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for path in sorted((HERE / "own").glob("*.txt")):
-        if path.stem in OF_THE_GUEST and not guest:
-            continue
-        for part in path.read_text().split("=== ")[1:]:
-            title, _, body = part.partition("\n")
-            found.append((f"{path.stem}/{title}", body))
-    return found
 
 
 def _source(text: str) -> str:
@@ -51,13 +37,13 @@ def test_a_given_attack_gets_nothing(name: str, text: str) -> None:
         assert not outcome.startswith(("killed", "crashed")), outcome
 
 
-@pytest.mark.parametrize(("name", "text"), _own(guest=False), ids=[name for name, _ in _own(guest=False)])
+@pytest.mark.parametrize(("name", "text"), own_attacks(guest=False), ids=[name for name, _ in own_attacks(guest=False)])
 def test_an_attack_of_our_own_gets_nothing(name: str, text: str) -> None:
     outcome = attack(text, 20.0)
     assert not outcome.startswith(("breach", "internal", "killed", "crashed")), outcome
 
 
-@pytest.mark.parametrize(("name", "text"), _own(guest=True), ids=[name for name, _ in _own(guest=True)])
+@pytest.mark.parametrize(("name", "text"), own_attacks(guest=True), ids=[name for name, _ in own_attacks(guest=True)])
 def test_an_attack_of_our_own_gets_nothing_of_the_real_tools(name: str, text: str) -> None:
     outcome = attack(text, 20.0, guest=True)
     assert not outcome.startswith(("breach", "internal", "killed", "crashed")), outcome

@@ -293,6 +293,12 @@ _IMMUTABLE_TYPE: Final = 1 << 8
 """Py_TPFLAGS_IMMUTABLETYPE: CPython refuses to set attributes of such a class."""
 
 
+def forget() -> None:
+    """Walk again for the next program: a class of the host has come to what programs reach."""
+    for known in (_host, common_names, mutable_names, is_foreign, is_direct):
+        known.cache_clear()
+
+
 @functools.lru_cache(maxsize=65536)
 def is_foreign(name: str) -> bool:
     """Whether host code may know this attribute of something that takes it: then a store must pass the guard."""

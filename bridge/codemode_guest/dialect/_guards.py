@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from ._direct import forget
 from ._format import safe_format, safe_format_map
 from ._magic import read_magic, super_attribute
 from ._names import ENUM_READABLE, FRAME_NAMES, is_dunder, is_reserved
@@ -169,6 +170,7 @@ def allow_type(
     if cls.__dictoffset__ and not issubclass(cls, BaseException):
         raise TypeError(f"{cls.__name__} must have __slots__: a program could store attributes in its instances")
     TABLE[cls] = frozenset(names or ())
+    forget()
     if getattr is not None:
         GETTERS[cls] = getattr
         # Loads of names that no host object has are native: they reach the same function through the class.
