@@ -44,7 +44,11 @@ class Settings:
 
     @asynccontextmanager
     async def code_mode(
-        self, registry: Registry, *, events: EventLog | None = None, limits: Limits | None = None
+        self,
+        registry: Registry,
+        *,
+        events: EventLog | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> AsyncIterator[CodeMode]:
         """Code mode over the shared runtime, warmed by one run."""
         async with CodeMode(registry, runtime=self.runtime, events=events, limits=limits) as code_mode:

@@ -23,7 +23,7 @@ IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 @asynccontextmanager
 async def opened(servers: dict[str, Any], **options: Any) -> AsyncIterator[tuple[CodeMode, McpUpstreams]]:
     registry = Registry(events=MemoryEventLog())
-    limits = options.pop("limits", None)
+    limits = options.pop("limits", Limits())
     with anyio.fail_after(90.0):
         async with (
             McpUpstreams({"mcpServers": servers}, **options) as upstreams,

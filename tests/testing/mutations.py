@@ -236,7 +236,7 @@ def the_childs_name_is_trusted(patch: Patch) -> None:
                             run = Run(registry, name, arguments, scope=None, call_id=None, cancel=None, parent=None,
                                       mode="native", run_code=None, audit=None, events=None, approver=None)  # fmt: skip
                             run.tool = tool
-                            await _dispatch._run_body(run, tool, run.call, None)
+                            await _dispatch._run_body(run, tool, run.call, None, _dispatch.BodyOutcome())
 
             return Binding(name, (), call, line_aware=True)
 
@@ -297,8 +297,8 @@ def arguments_are_not_validated(patch: Patch) -> None:
 def timeouts_do_not_fire(patch: Patch) -> None:
     run_body = _dispatch._run_body
 
-    async def patient(run: Run, tool: Any, call: Any, seconds: Any) -> Any:
-        return await run_body(run, tool, call, None)
+    async def patient(run: Run, tool: Any, call: Any, seconds: Any, *rest: Any) -> Any:
+        return await run_body(run, tool, call, None, *rest)
 
     patch.setattr(_dispatch, "_run_body", patient)
 
@@ -384,8 +384,8 @@ def arguments_are_copied_late(patch: Patch) -> None:
         init(run, core, name, arguments, **options)
         given[id(run)] = arguments
 
-    async def late(run: Run, tool: Any, call: Any, seconds: Any) -> Any:
-        return await run_body(run, tool, replace(call, arguments=freeze(given[id(run)])), seconds)
+    async def late(run: Run, tool: Any, call: Any, *rest: Any) -> Any:
+        return await run_body(run, tool, replace(call, arguments=freeze(given[id(run)])), *rest)
 
     patch.setattr(Run, "__init__", keeping)
     patch.setattr(_dispatch, "_run_body", late)
