@@ -88,6 +88,10 @@ class CodeMode:
             check: `note` checks each program against the stubs first and tells the findings; `error` does not run one
                 that has any. Needs the extra `[check]`.
         """
+        if not isinstance(registry, Registry):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"registry must be a Registry, not {type(registry).__name__}")
+        if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"limits must be a Limits, not {type(limits).__name__}")
         if mode not in ("native", "code", "both"):
             raise ValueError(f'mode must be "native", "code" or "both", not {mode!r}')
         if check not in ("off", "note", "error"):

@@ -199,7 +199,14 @@ def _failed(error: BaseException) -> ToolFailure:
     leaf = found[0] if len(found) == 1 else error
     if isinstance(leaf, ToolError):
         return ToolFailure.of(describe(leaf), code=leaf.code, name=leaf.name or type(leaf).__name__)
-    return ToolFailure.of(describe(error), code="TOOL_ERROR", name=type(leaf).__name__)
+    message = describe(error)
+    if type(leaf) is RuntimeError and message == _NO_ASYNCIO:
+        message += "; the tool needs asyncio's, and this host runs trio's (choose it where the loop is started)"
+    return ToolFailure.of(message, code="TOOL_ERROR", name=type(leaf).__name__)
+
+
+_NO_ASYNCIO = "no running event loop"
+"""What asyncio's own functions say where another loop runs; it tells nobody what to do."""
 
 
 async def _run_body(run: Run, tool: Tool, call: ToolCall, seconds: float | None, ended: BodyOutcome) -> None:

@@ -345,3 +345,12 @@ class TestInstructions:
     def test_the_same_tools_give_the_same_bytes(self, registry: Registry) -> None:
         code_mode = CodeMode(registry, runtime=FakeRuntime(seven))
         assert code_mode.instructions() == CodeMode(registry, runtime=FakeRuntime(seven)).instructions()
+
+
+def test_what_is_no_registry_and_no_limits_is_named_at_once() -> None:
+    wrong: Any = None
+    with pytest.raises(TypeError, match="registry must be a Registry, not NoneType"):
+        CodeMode(wrong)
+    wrong = {"max_calls": 3}
+    with pytest.raises(TypeError, match="limits must be a Limits, not dict"):
+        CodeMode(Registry(), limits=wrong)
