@@ -1,23 +1,12 @@
-"""One zygote for the whole session, so that a test costs a fork and not an interpreter."""
+"""A runtime with real children for the tests of this room."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from codemode_bridge import ProcessRuntime
-from codemode_bridge._early import HOUSE
-
-
-@pytest.fixture(scope="session", autouse=True)
-def zygote() -> Iterator[None]:
-    """Keep the zygote while tests come and go."""
-    HOUSE.lease()
-    try:
-        yield
-    finally:
-        HOUSE.release()
 
 
 @pytest.fixture
