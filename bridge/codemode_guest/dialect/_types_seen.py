@@ -83,6 +83,9 @@ class _TypeMeta(type):
     def __subclasscheck__(cls, value: Any) -> bool:
         return value is cls
 
+    __iter__: None = None
+    """Else Python would loop over it by number, without an end."""
+
     def __getitem__(cls, item: object) -> Any:
         return cls
 

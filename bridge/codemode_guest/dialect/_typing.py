@@ -37,6 +37,9 @@ class TypeStandIn:
         """Whether this stands for the typing name."""
         return self._label == label
 
+    __iter__: None = None
+    """Else Python would loop over it by number, without an end."""
+
     def __getitem__(self, arguments: Any) -> TypeStandIn:
         given = arguments if type(arguments) is tuple else (arguments,)
         return TypeStandIn(self._label, self._origin, given)
@@ -200,6 +203,9 @@ class TypedDictType:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
         return dict(*arguments, **keywords)
+
+    __iter__: None = None
+    """Else Python would loop over it by number, without an end."""
 
     def __getitem__(self, parameters: Any) -> TypedDictType:
         return self
