@@ -259,3 +259,17 @@ async def test_a_child_killed_from_outside_is_a_worker_exit(runtime: ProcessRunt
         while any(map(lives, shot)):  # noqa: ASYNC110 - another process is waited for
             await anyio.sleep(0.001)
     await still_works(runtime)
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(3)", "KeyboardInterrupt()"])
+async def test_an_exit_inside_a_task_ends_that_task_and_not_the_child(runtime: ProcessRuntime, raised: str) -> None:
+    task = f"import asyncio\nasync def f(): raise {raised}\n"
+    caught = "try: await asyncio.create_task(f())\nexcept BaseException as e: return type(e).__name__"
+    assert (await runtime.run(CodeRunRequest(task + caught, {}))).value == raised.partition("(")[0]
+    error = error_of(await runtime.run(CodeRunRequest(task + "await asyncio.gather(f(), asyncio.sleep(9))", {})))
+    assert (error.kind, error.type, error.line) == ("exception", raised.partition("(")[0], 2)
+    callback = (
+        "t = asyncio.create_task(asyncio.sleep(0))\ndef done(t): raise SystemExit(3)\nt.add_done_callback(done)\n"
+    )
+    after = "import asyncio\n" + callback + "await t\nawait asyncio.sleep(0)\nreturn 'after'"
+    assert (await runtime.run(CodeRunRequest(after, {}))).value == "after"
