@@ -125,6 +125,7 @@ class ZygoteProcess:
         self.proven = False
         """A child of it was ready."""
         self.retired = False
+        self.killed = False
         self._ended = False
         self._words = ""
         self._numbers = itertools.count(1)
@@ -188,6 +189,7 @@ class ZygoteProcess:
 
     def kill(self) -> None:
         """End it now, and its children with it."""
+        self.killed = True
         with self._lock, contextlib.suppress(OSError):
             if not self._ended:
                 os.kill(self.pid, signal.SIGKILL)
@@ -270,8 +272,9 @@ class ZygoteHouse:
                 zygote = self._current = ZygoteProcess()
             elif zygote.forks >= FORKS_PER_ZYGOTE - _START_AHEAD and self._next is None:
                 self._next = ZygoteProcess()
-            idle = [one for one in self._retired if one.children <= 0]
-            self._retired = [one for one in self._retired if one.children > 0]
+            # One that was killed buries nobody any more, whatever is counted of its children.
+            idle = [one for one in self._retired if one.killed or one.children <= 0]
+            self._retired = [one for one in self._retired if one not in idle]
         for one in idle:
             one.end()
         return zygote
