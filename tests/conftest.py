@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from codemode_bridge._early import HOUSE
+from codemode_bridge._zygotes import HOUSE
 
 # A machine that does something else besides makes an example slow, not wrong.
 settings.register_profile("codemode", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,6 +1,6 @@
 """The host's end of code mode: child processes, the wire to them, and the runtime that runs programs in them.
 
-Names are loaded on first use (PEP 562): `codemode_bridge._early` can start a child's zygote before pydantic and anyio
+Names are loaded on first use (PEP 562): `codemode_bridge._zygotes` can start a child's zygote before pydantic and anyio
 are imported.
 """
 

@@ -18,9 +18,9 @@ from typing import Protocol, cast
 
 import anyio
 
-from codemode_bridge._early import HOUSE, ZygoteGone, ZygoteProcess
 from codemode_bridge._frames import FrameDecoder
 from codemode_bridge._wire import HostWire, Ready
+from codemode_bridge._zygotes import HOUSE, ZygoteGone, ZygoteProcess
 
 # How long a child may take until it says `ready`. Where an interpreter has to start first, that is a good part of a
 # second, and many on a loaded machine; a zygote that forked before needs a few milliseconds.

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from codemode_bridge._children import Child, ChildUnavailable, become_ready
-from codemode_bridge._early import ZygoteGone
+from codemode_bridge._zygotes import ZygoteGone
 from codemode_registry import RuntimeUnavailableError
 
 # A child may die waiting, a zygote may have died with all its children: one fresh try each, and one for bad luck.

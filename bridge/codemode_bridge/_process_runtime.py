@@ -19,13 +19,13 @@ from typing import Literal, Self, cast
 import anyio
 import anyio.to_thread
 
-from codemode_bridge import _early
+from codemode_bridge import _zygotes
 from codemode_bridge._children import Child, ForkedChild, read_answer
 from codemode_bridge._contract import CodeRunRequest, CodeRunResult, LayerReport, RunError, Usage
-from codemode_bridge._early import HOUSE, ZygoteGone
 from codemode_bridge._pool import ChildPool
 from codemode_bridge._session import Session
 from codemode_bridge._spawn import SpawnedChild
+from codemode_bridge._zygotes import HOUSE, ZygoteGone
 from codemode_registry import CancelSignal, CodeModeError, RuntimeUnavailableError
 
 Seal = Literal["required", "preferred"]
@@ -57,7 +57,7 @@ class ProcessRuntime:
         if start not in (None, "fork", "spawn"):
             raise ValueError(f'start must be "fork" or "spawn", not {start!r}')
         self._seal: Seal = seal or ("required" if sys.platform == "linux" else "preferred")
-        self._start: Start = start or ("fork" if _early.can_fork() else "spawn")
+        self._start: Start = start or ("fork" if _zygotes.can_fork() else "spawn")
         self._pool = ChildPool(self._make_child, warm)
         self._lock = threading.Lock()
         self._leased = False
@@ -193,7 +193,7 @@ class ProcessRuntime:
             RuntimeUnavailableError: no child can be had to ask.
         """
         self._open()
-        if not _early.can_fork():
+        if not _zygotes.can_fork():
             return [LayerReport("seccomp", False, "nothing", f"no seal is known for {sys.platform}")]
         HOUSE.lease()  # A runtime that spawns holds none.
         try:

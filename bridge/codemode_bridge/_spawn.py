@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 
 from codemode_bridge._children import START_SECONDS, UNKNOWN_EXIT, Exit, bridge_pair
-from codemode_bridge._early import ZygoteGone, launch
 from codemode_bridge._wire import HostWire
+from codemode_bridge._zygotes import ZygoteGone, launch
 
 _BRIDGE_FD = 3
 _STDERR_BYTES = 8192

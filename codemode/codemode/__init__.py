@@ -139,7 +139,7 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _STARTERS and os.environ.get("CODEMODE_START") != "late":
-        from codemode_bridge._early import begin
+        from codemode_bridge._zygotes import begin
 
         begin()
     value = _loaded(home, name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from codemode import ProcessRuntime
-from codemode_bridge import _early
+from codemode_bridge import _zygotes
 from tests.bench.measuring import OURS, Row
 from tests.bench.settings import Settings, adding
 
@@ -24,7 +24,7 @@ def memory(settings: Settings) -> list[Row]:
         async with ProcessRuntime(warm=8) as runtime, settings.code_mode(adding()) as code_mode:
             await code_mode.run("1")
             runtime._pool.refill()
-            zygote = _early.HOUSE.zygote().pid
+            zygote = _zygotes.HOUSE.zygote().pid
             children = await _waiting(zygote, 8)
             rows.extend(_of("a waiting child", children, target=3.0))
             rows.extend(_of("the zygote", [zygote]))

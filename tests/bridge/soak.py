@@ -23,7 +23,7 @@ import anyio
 import pytest
 
 from codemode_bridge import Binding, CodeRunRequest, CodeRunResult, Limits, ProcessRuntime, run_unrestricted
-from codemode_bridge._early import HOUSE
+from codemode_bridge._zygotes import HOUSE
 from codemode_registry import CancelSignal
 
 _WARM_UP = 60

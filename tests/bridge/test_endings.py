@@ -23,7 +23,7 @@ from codemode_bridge import (
     RunError,
     run_unrestricted,
 )
-from codemode_bridge._early import HOUSE
+from codemode_bridge._zygotes import HOUSE
 from codemode_registry import CancelSignal
 
 MIB = 1024 * 1024

@@ -19,7 +19,7 @@ import pytest
 
 from codemode_bridge import Binding, CodeRunRequest, Limits, ProcessRuntime, run_unrestricted
 from codemode_bridge._children import become_ready
-from codemode_bridge._early import HOUSE, ZygoteHouse, ZygoteProcess
+from codemode_bridge._zygotes import HOUSE, ZygoteHouse, ZygoteProcess
 
 
 def children_of(pid: int) -> list[int]:
@@ -93,7 +93,7 @@ async def test_a_killed_host_leaves_no_orphan() -> None:
 import os, anyio
 from pathlib import Path
 from codemode_bridge import Binding, CodeRunRequest, ProcessRuntime
-from codemode_bridge._early import HOUSE
+from codemode_bridge._zygotes import HOUSE
 async def die(_):
     zygote = HOUSE._current.pid
     print(zygote, Path(f"/proc/{zygote}/task/{zygote}/children").read_text(), flush=True)
@@ -161,8 +161,8 @@ async def test_a_stuck_zygote_is_replaced(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 async def test_a_zygote_that_served_its_number_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codemode_bridge._early.FORKS_PER_ZYGOTE", 6)
-    monkeypatch.setattr("codemode_bridge._early._START_AHEAD", 2)
+    monkeypatch.setattr("codemode_bridge._zygotes.FORKS_PER_ZYGOTE", 6)
+    monkeypatch.setattr("codemode_bridge._zygotes._START_AHEAD", 2)
     # Other tests' runtimes count on theirs until they next look, also on those of a zygote that was killed.
     others = sum(one.children for one in (HOUSE._current, *HOUSE._retired) if one is not None)
     pids: set[int] = set()
@@ -229,7 +229,7 @@ print("both")
 
 
 def test_a_zygote_that_was_begun_and_never_used_ends_with_the_host() -> None:
-    program = "from codemode_bridge import _early; _early.begin(); print(_early.HOUSE._current.pid)"
+    program = "from codemode_bridge import _zygotes; _zygotes.begin(); print(_zygotes.HOUSE._current.pid)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert not Path(f"/proc/{int(done.stdout)}").exists()
 
@@ -237,7 +237,7 @@ def test_a_zygote_that_was_begun_and_never_used_ends_with_the_host() -> None:
 def test_beginning_needs_only_the_standard_library() -> None:
     program = """
 import sys
-from codemode_bridge import _early
+from codemode_bridge import _zygotes
 print(sorted({"pydantic_core", "anyio", "trio", "codemode_registry", "asyncio"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

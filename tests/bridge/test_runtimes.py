@@ -52,7 +52,7 @@ async def test_a_missing_interpreter_is_unavailable_with_its_reason(monkeypatch:
 
 async def test_a_guest_that_cannot_import_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["-I", "-S", "-c", "import missing_module_of_the_test"]
-    monkeypatch.setattr("codemode_bridge._early.guest_command", lambda mode: [__import__("sys").executable, *command])
+    monkeypatch.setattr("codemode_bridge._zygotes.guest_command", lambda mode: [__import__("sys").executable, *command])
     async with ProcessRuntime(warm=0, start="spawn") as spawned:
         with pytest.raises(RuntimeUnavailableError, match="missing_module_of_the_test"):
             await spawned.run(CodeRunRequest("return 1"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from codemode_bridge import CodeRunRequest, Limits, ProcessRuntime, run_unrestricted
-from codemode_bridge._early import HOUSE
 from codemode_bridge._wire import Ready
+from codemode_bridge._zygotes import HOUSE
 from codemode_registry import RuntimeUnavailableError
 from tests.seal.hostile import HELPERS, HOSTILE
 

@@ -70,7 +70,7 @@ def command(
     ] = None,
 ) -> None:
     """Run a program: its calls go through the tools' policies, its value comes out on stdout."""
-    from codemode_bridge._early import begin
+    from codemode_bridge._zygotes import begin
 
     begin()  # the children's zygote comes up while this process imports what it needs
 
