@@ -18,7 +18,7 @@ from typing import Protocol, cast
 
 import anyio
 
-from codemode_bridge._frames import FrameDecoder
+from codemode_bridge._frames import FrameDecoder, encode
 from codemode_bridge._wire import HostWire, Ready
 from codemode_bridge._zygotes import HOUSE, ZygoteGone, ZygoteProcess
 
@@ -29,6 +29,7 @@ READY_SECONDS = 10.0
 # How long the zygote may take to tell how a killed child ended.
 _REAP_SECONDS = 2.0
 _READY_BYTES = 4096
+_WANTED = encode({"type": "wanted"})
 # Half a pair's kernel buffer: a long frame crosses in fewer wake-ups. The system's bound is applied silently.
 _BUFFER_BYTES = 1024 * 1024
 
@@ -89,28 +90,44 @@ async def become_ready(child: Child) -> None:
         _still_there(child)
         return
     decoder = FrameDecoder(frame_bytes=_READY_BYTES, memory_bytes=_READY_BYTES)
+    if _said_ready(child, decoder):
+        return
+    child.wire.wanted_sent()
+    with contextlib.suppress(OSError):  # It may be dead; reading says so.
+        child.bridge.send(_WANTED)
     patience = child.patience()
     with anyio.move_on_after(patience):
         while True:
-            try:
-                data = child.bridge.recv(_READY_BYTES)
-            except BlockingIOError:
-                await anyio.wait_readable(child.bridge)
-                continue
-            except OSError:
-                data = b""
-            if not data:
-                raise ChildUnavailable(child.blame() or "the child ended before it was ready")
-            for body in decoder.feed(data):
-                event = child.wire.receive(body)
-                if isinstance(event, Ready):
-                    child.pid, child.sealed = event.pid, event.sealed
-                    child.came()
-                    _still_there(child)  # It may have been ready long ago.
-                    return
-            if (fault := decoder.fault()) is not None:
-                raise ChildUnavailable(fault)
+            await anyio.wait_readable(child.bridge)
+            if _said_ready(child, decoder):
+                return
     raise ChildUnavailable(child.blame() or f"the child was not ready within {patience:g} s")
+
+
+def _said_ready(child: Child, decoder: FrameDecoder) -> bool:
+    """Take what a child has said; whether it is ready.
+
+    Raises:
+        ChildUnavailable: it died, or says what a child does not say.
+    """
+    try:
+        data = child.bridge.recv(_READY_BYTES)
+    except BlockingIOError:
+        return False
+    except OSError:
+        data = b""
+    if not data:
+        raise ChildUnavailable(child.blame() or "the child ended before it was ready")
+    for body in decoder.feed(data):
+        event = child.wire.receive(body)
+        if isinstance(event, Ready):
+            child.pid, child.sealed = event.pid, event.sealed
+            child.came()
+            _still_there(child)  # It may have been ready long ago.
+            return True
+    if (fault := decoder.fault()) is not None:
+        raise ChildUnavailable(fault)
+    return False
 
 
 def _still_there(child: Child) -> None:

@@ -5,7 +5,7 @@ body and answers with an event, or with None for a frame that was dropped and co
 legal in the state, or when a field has the wrong type; fields that the protocol does not know are never looked at.
 The child is only ever given an answer to a call that it made and that was not answered yet.
 
-    starting --ready--> idle --(run)--> running --call, cancel, log--> running --done--> finished
+    starting --(wanted), ready--> idle --(run)--> running --call, cancel, log--> running --done--> finished
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ RECEIVES: dict[tuple[State, str], State] = {
     ("running", "done"): "finished",
 }
 SENDS: dict[tuple[State, str], State] = {
+    ("starting", "wanted"): "starting",
     ("idle", "run"): "running",
     ("running", "reply"): "running",
 }
@@ -138,6 +139,10 @@ class HostWire:
             why = f" (last: {body.why})" if isinstance(body, Malformed) else ""
             return Flood(f"the child sent more than {MOST_DROPPED} frames that are not legal{why}")
         return None
+
+    def wanted_sent(self) -> None:
+        """The child knows that somebody waits for it."""
+        self._sent("wanted")
 
     def run_sent(self) -> None:
         """The program is on its way."""

@@ -7,7 +7,7 @@ Everything that a frame needs is bound here at import, before any program could 
 
 Diagram (drawn from `_SENDS` and `_RECEIVES`):
 
-    new --ready--> waiting --(run)--> running --call, cancel, log / (reply)--> running --done--> finished
+    new --ready--> waiting --(wanted), (run)--> running --call, cancel, log / (reply)--> running --done--> finished
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _SENDS: dict[tuple[str, str], str] = {
     ("running", "done"): "finished",
 }
 _RECEIVES: dict[tuple[str, str], str] = {
+    ("waiting", "wanted"): "waiting",
     ("waiting", "run"): "running",
     ("running", "reply"): "running",
 }
@@ -77,6 +78,11 @@ def encode(value: object) -> bytes:
         return _escaped(value).encode()
 
 
+def framed(body: bytes) -> bytes:
+    """One whole frame."""
+    return len(body).to_bytes(_HEADER, "big") + body
+
+
 class GuestChannel:
     """One child's bridge."""
 
@@ -119,12 +125,11 @@ class GuestChannel:
         self.state = after
 
     def _write(self, body: bytes) -> None:
-        header = len(body).to_bytes(_HEADER, "big")
         if len(body) > _READ:  # Not copied: a big value may be most of the memory there is.
-            self._put(header)
+            self._put(len(body).to_bytes(_HEADER, "big"))
             self._put(body)
         else:
-            self._put(header + body)
+            self._put(framed(body))
 
     def _put(self, data: bytes) -> None:
         try:
@@ -163,6 +168,12 @@ class GuestChannel:
             frames, self._frames = self._frames, []
             return frames
         return self._arrived(wait=wait)
+
+    def look(self) -> bool:
+        """Take in what is there, for the next `read`; whether there is anything."""
+        if not self._frames:
+            self._frames = self._arrived(wait=False)
+        return bool(self._frames)
 
     def _arrived(self, *, wait: bool) -> list[dict[str, object]]:
         """What one read of the socket gives."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import random
 import socket
 import sys
 import traceback
 from typing import NoReturn, cast
 
 from codemode_guest import _limits, _program, _seal
-from codemode_guest._channel import ChannelClosed, GuestChannel
+from codemode_guest._channel import ChannelClosed, GuestChannel, encode, framed
 from codemode_guest._loop import GuestLoop
 from codemode_guest._rehearsal import load, rehearse
 from codemode_guest._seal import ChildSeal, Layer
@@ -28,6 +29,9 @@ EXIT_OVER = 0
 EXIT_SEAL = 70
 EXIT_BROKEN = 71
 EXIT_MEMORY = 72
+
+_PRACTICE = framed(encode({"type": "run", "program": "1 + 1", "tools": [], "options": {}}))
+_MOST_PRACTICE = 4096
 
 
 def prepare(*, parent: int | None) -> tuple[Nursery, list[Layer]]:
@@ -56,6 +60,10 @@ class Nursery:
         self._seal = seal
         self._sealed = sealed and seal is not None
         self._base = address_space
+        # On the descriptor that is the bridge, or will be.
+        bridge = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=BRIDGE_FD)
+        self._channel = GuestChannel(bridge)
+        self._loop = GuestLoop(self._channel, BRIDGE_FD)
 
     def live(self, bridge: int) -> NoReturn:
         """Be a child on the descriptor `bridge`."""
@@ -64,14 +72,12 @@ class Nursery:
             if bridge != BRIDGE_FD:
                 os.dup2(bridge, BRIDGE_FD, inheritable=False)
             os.closerange(BRIDGE_FD + 1, BRIDGE_FD + 64)
-            channel = GuestChannel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=BRIDGE_FD))
-            loop = GuestLoop(channel, BRIDGE_FD)
+            random.seed()
             if self._seal is not None:
                 code = EXIT_SEAL
                 self._seal.apply()
                 code = EXIT_BROKEN
-            self._serve(channel, loop)
-            code = EXIT_OVER
+            self._serve()
         except ChannelClosed:
             code = EXIT_OVER
         except MemoryError:
@@ -82,21 +88,45 @@ class Nursery:
         finally:
             os._exit(code)
 
-    def _serve(self, channel: GuestChannel, loop: GuestLoop) -> None:
-        channel.send("ready", {"pid": os.getpid(), "sealed": self._sealed})
-        frames = channel.read(wait=False)
-        if not frames:  # Nobody waits for this child yet.
+    def practise(self, peer: socket.socket) -> None:
+        """In the zygote: a child's way from its first word to its last, with `peer` at the other end of the bridge."""
+        rehearse(full=True)
+        peer.sendall(_PRACTICE)
+        self._say_ready()
+        self._run(self._program_frame())
+        self._channel.state = "new"
+        peer.recv(_MOST_PRACTICE)
+
+    def _serve(self) -> NoReturn:
+        self._say_ready()
+        if not self._channel.look():  # Nobody waits for this child yet.
             rehearse()
-        while not frames:
-            frames = channel.read()
-        frame = frames[0]
-        options = cast("dict[str, object]", frame["options"])
-        limits = cast("dict[str, float]", options["limits"])
+        frame = self._program_frame()
+        limits = cast("dict[str, dict[str, float]]", frame["options"])["limits"]
         _limits.confine(
             memory_bytes=int(limits["memory_bytes"]), compute_seconds=limits["compute_seconds"], base=self._base
         )
         gc.enable()
+        self._run(frame)
+        # The host has the result and kills the child; until then nothing that is left of the program may run.
+        sys.stdout = sys.stderr = None
+        while True:
+            self._channel.read()
+
+    def _say_ready(self) -> None:
+        self._channel.send("ready", {"pid": os.getpid(), "sealed": self._sealed})
+
+    def _program_frame(self) -> dict[str, object]:
+        """Wait for the one `run` frame."""
+        while True:
+            for frame in self._channel.read():
+                if frame["type"] == "run":
+                    return frame
+
+    def _run(self, frame: dict[str, object]) -> None:
+        loop, channel = self._loop, self._channel
         asyncio.set_event_loop(loop)
+        options = cast("dict[str, object]", frame["options"])
         run = run_unrestricted if options.get("unrestricted") is True else _program.run_program
         starved = False
         try:
@@ -105,10 +135,6 @@ class Nursery:
             starved = True  # Reported after this block, when nothing holds the program's frames any more.
         if starved:
             self._out_of_memory(channel)
-        # The host has the result and kills the child; until then nothing that is left of the program may run.
-        sys.stdout = sys.stderr = None
-        while True:
-            channel.read()
 
     def _out_of_memory(self, channel: GuestChannel) -> None:
         """Memory ran out where nobody could report it: what the program held is garbage by now, so there is room."""

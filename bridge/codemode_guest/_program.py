@@ -13,13 +13,13 @@ with an ordinary `exception` report.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from codemode_guest import dialect
 from codemode_guest._background import Background
 from codemode_guest._calls import Calls, ToolCallError
+from codemode_guest._channel import encode
 from codemode_guest._forgotten import Forgotten
 from codemode_guest._json import NotJson, TooBig, encode_completion
 from codemode_guest._output import Output
@@ -129,7 +129,7 @@ def _done(
     rest: dict[str, object] = {"error": error, "notes": list(notes)}
     if refusals is not None:
         rest["refusals"] = refusals
-    tail = json.dumps(rest, separators=(",", ":")).encode("ascii")[1:]
+    tail = encode(rest)[1:]
     head = b'{"type":"done","ok":%b,"has_value":%b,"value":' % (
         b"true" if error is None else b"false",
         b"true" if has_value else b"false",

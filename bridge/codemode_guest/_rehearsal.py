@@ -1,15 +1,15 @@
-"""A dress rehearsal: one small program of ours is run to its end before anybody's is.
+"""A dress rehearsal: a small program of ours is run to its end before anybody's is.
 
-Rules of this module: the program is fixed and harmless, its frames go nowhere. In the zygote the rehearsal makes the
-interpreter load what it only loads on first use, while it still can. In a child it brings the memory that every run
-touches into the child's own hands while the child has nothing to do: after a fork each first touch of a page copies it,
-and a thousand copies are most of what a trivial program would have to wait for.
+Rules of this module: the programs are fixed and harmless, their frames go nowhere. In the zygote the rehearsal makes
+the interpreter load what it only loads on first use, while it still can, and specialise what every run executes. In a
+child it brings the memory that every run touches into the child's own hands while the child has nothing to do: after a
+fork each first touch of a page copies it, and these copies are most of what a trivial program would have to wait for.
+What only some programs touch is left to them: a child that waits should be small.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import warnings
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ from codemode_guest._channel import encode
 from codemode_guest._loop import GuestLoop
 from codemode_guest._syscalls import BRIDGE_FD
 
-_PROGRAM = """\
+_FULL = """\
 found = {"names": [str(n) for n in range(3)], "sum": 0}
 for n in range(4):
     found["sum"] += n * 2
@@ -26,8 +26,8 @@ print(f"{len(found)} things")
 found["answer"] = await tools.rehearse(text="x")
 return found
 """
+_SMALL = "1 + 1"
 _TOOL = {"name": "rehearse", "namespace": None, "method": "rehearse", "parameters": ["text"], "signature": ""}
-_FRAME: dict[str, object] = {"type": "run", "program": _PROGRAM, "tools": [_TOOL], "options": {}}
 
 
 class _Nowhere:
@@ -51,14 +51,14 @@ class _Nowhere:
             self.loop.call_soon(self.on_frame, reply)
 
 
-def rehearse() -> bool:
-    """Run the program once, apart from the bridge; whether it ended well."""
+def rehearse(*, full: bool = False) -> bool:
+    """Run a program once, apart from the bridge; whether it ended well."""
     nowhere = _Nowhere()
     nowhere.loop = loop = GuestLoop(nowhere, BRIDGE_FD)
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(_program.run_program(_FRAME, nowhere))
+    frame: dict[str, object] = {"type": "run", "program": _FULL if full else _SMALL, "tools": [_TOOL], "options": {}}
+    loop.run_until_complete(_program.run_program(frame, nowhere))
     asyncio.set_event_loop(None)
-    random.seed()
     return nowhere.done
 
 
@@ -66,5 +66,5 @@ def load() -> None:
     """Load what is loaded on first use, and rehearse, before the seal forbids it."""
     warnings.simplefilter("ignore")
     dialect.preload()
-    if not rehearse():
+    if not (rehearse(full=True) and rehearse()):
         raise RuntimeError("the rehearsal failed")

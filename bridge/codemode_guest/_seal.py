@@ -80,14 +80,21 @@ class Kernel:
         Raises:
             OSError: the kernel refused it.
         """
-        result = self._syscall(
-            ctypes.c_long(self.architecture.numbers[name]),
-            *(ctypes.c_long(one) if isinstance(one, int) else one for one in arguments),
-        )
-        if result == -1:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), name)
-        return result
+        return self.prepared(name, *arguments)()
+
+    def prepared(self, name: str, *arguments: object) -> Callable[[], int]:
+        """A system call that is ready to be made: converting its arguments costs a child more than the call."""
+        call, number = self._syscall, ctypes.c_long(self.architecture.numbers[name])
+        converted = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+
+        def made() -> int:
+            result = call(number, *converted)
+            if result == -1:
+                code = ctypes.get_errno()
+                raise OSError(code, os.strerror(code), name)
+            return result
+
+        return made
 
     def prctl(self, option: int, value: int) -> None:
         self.call("prctl", option, value, 0, 0, 0)
@@ -198,9 +205,12 @@ class ChildSeal:
 
         A spawned child's parent is a thread of the host, and the kernel counts the thread's end as the parent's death.
         """
-        self._system = system
         self._filter = Filter(system.architecture)
         self._parent = parent
+        code = self._filter.code
+        program = _Filter(self._filter.length, ctypes.addressof((ctypes.c_char * len(code)).from_buffer(code)))
+        self._die_with_parent = system.prepared("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        self._put_filter_on = system.prepared("seccomp", _SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(program))
 
     def apply(self) -> None:
         """Seal the calling process for good.
@@ -212,10 +222,8 @@ class ChildSeal:
         if os.getsid(0) != os.getpid():
             os.setsid()
         if self._parent is not None:
-            self._system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            self._die_with_parent()
             if os.getppid() != self._parent:
                 raise SealError("the zygote died before its child was sealed")
-        code = self._filter.for_process(os.getpid())
-        instructions = (ctypes.c_char * len(code)).from_buffer(code)
-        program = _Filter(self._filter.length, ctypes.addressof(instructions))
-        self._system.call("seccomp", _SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(program))
+        self._filter.allow_own_process(os.getpid())
+        self._put_filter_on()

@@ -5,7 +5,7 @@ then the number, then arguments; what no rule names is EPERM. Every branch ends 
 never has to be loaded twice and no jump is longer than one rule.
 
 A program is assembled once, in the zygote. The one thing that differs between children, their own process id, is a
-slot that `Filter.for_process` fills in.
+slot that `Filter.allow_own_process` fills in.
 
 Source: Linux `Documentation/userspace-api/seccomp_filter.rst`, `include/uapi/linux/{filter,seccomp}.h`.
 """
@@ -107,18 +107,18 @@ def instructions(architecture: Architecture) -> Iterator[Instruction]:
 class Filter:
     """An assembled filter, kept as the bytes that the kernel reads."""
 
-    __slots__ = ("_code", "_pid_slots", "length")
+    __slots__ = ("_pid_slots", "code", "length")
 
     def __init__(self, architecture: Architecture) -> None:
         program = list(instructions(architecture))
         self.length = len(program)
-        self._code = bytearray(
+        self.code = bytearray(
             b"".join(struct.pack("=HBBI", one.code, one.if_true, one.if_false, one.operand) for one in program)
         )
+        """The program, for no process yet."""
         self._pid_slots = [index * 8 + 4 for index, one in enumerate(program) if one.own_pid]
 
-    def for_process(self, pid: int) -> bytearray:
-        """The program for the process `pid`. The same buffer each time: a child is the only user of its copy."""
+    def allow_own_process(self, pid: int) -> None:
+        """Make it the program of the process `pid`, in place: a child is the only user of its copy."""
         for offset in self._pid_slots:
-            struct.pack_into("=I", self._code, offset, pid)
-        return self._code
+            struct.pack_into("=I", self.code, offset, pid)

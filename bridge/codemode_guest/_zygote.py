@@ -26,11 +26,16 @@ import sys
 from dataclasses import asdict
 from typing import NoReturn
 
+from codemode_guest import dialect
 from codemode_guest._child import prepare
+from codemode_guest._fork import bare_fork
+from codemode_guest._packing import pack
 from codemode_guest._syscalls import BRIDGE_FD
 
 CONTROL_FD = 4
 _MESSAGE = 4096
+# Its rehearsal and its program.
+_RUNS_OF_A_CHILD = 2
 # How long a buried child may take to leave before it is looked at again. Teardown takes well under a millisecond.
 _REAP_AGAIN_MS = 2
 # While idle, the zygote looks now and then whether its host still lives: a process that the host forked may hold a
@@ -46,7 +51,11 @@ class Zygote:
         self._host = os.getppid()
         self._children: dict[int, int] = {}  # The host's number to the process id.
         self._dying: set[int] = set()
-        self._nursery, self._layers = prepare(parent=os.getpid())
+        with _place_of_bridges() as peer:
+            self._nursery, self._layers = prepare(parent=os.getpid())
+            self._kept = pack(lambda: self._nursery.practise(peer))
+        dialect.lay_in(_RUNS_OF_A_CHILD)
+        self._fork = bare_fork()
 
     def serve(self) -> None:
         """Obey until the control socket ends."""
@@ -69,7 +78,7 @@ class Zygote:
     def _obey(self, words: list[str], descriptors: list[int]) -> None:
         match words:
             case ["fork", number]:
-                pid = os.fork()
+                pid = self._fork()
                 if pid == 0:
                     self._nursery.live(descriptors[0])
                 self._children[int(number)] = pid
@@ -133,6 +142,17 @@ def main() -> NoReturn:
         zygote.end()
     finally:
         os._exit(0)
+
+
+def _place_of_bridges() -> socket.socket:
+    """A socket gets the descriptor of bridges, so that a child's objects can be made on it before there is a child.
+
+    A child only puts its own bridge there; -> the socket's peer, for practice.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with ours:
+        os.dup2(ours.fileno(), BRIDGE_FD, inheritable=False)
+    return theirs
 
 
 def _silence() -> None:

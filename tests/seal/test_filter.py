@@ -49,6 +49,13 @@ def verdict(code: bytes, number: int, audit: int, arguments: tuple[int, ...] = (
                 raise AssertionError(f"operation {operation:#x}")
 
 
+def code_for(architecture: Architecture) -> bytes:
+    """The filter as it is put on by the process PID."""
+    one = Filter(architecture)
+    one.allow_own_process(PID)
+    return bytes(one.code)
+
+
 @pytest.fixture(params=[X86_64, AARCH64], ids=lambda one: one.machine)
 def architecture(request: pytest.FixtureRequest) -> Architecture:
     found: Architecture = request.param
@@ -56,7 +63,7 @@ def architecture(request: pytest.FixtureRequest) -> Architecture:
 
 
 def test_each_call_gets_the_verdict_of_its_table(architecture: Architecture) -> None:
-    code = bytes(Filter(architecture).for_process(PID))
+    code = code_for(architecture)
     allowed = dict(ALLOWED)
     for name, number in architecture.numbers.items():
         harmless = HARMLESS[allowed.get(name)]
@@ -65,7 +72,7 @@ def test_each_call_gets_the_verdict_of_its_table(architecture: Architecture) -> 
 
 
 def test_each_condition_refuses_what_breaks_it(architecture: Architecture) -> None:
-    code = bytes(Filter(architecture).for_process(PID))
+    code = code_for(architecture)
     for name, check in ALLOWED:
         if check is not None:
             for arguments in HARMFUL[check]:
@@ -73,7 +80,7 @@ def test_each_condition_refuses_what_breaks_it(architecture: Architecture) -> No
 
 
 def test_what_no_table_names_is_refused(architecture: Architecture) -> None:
-    code = bytes(Filter(architecture).for_process(PID))
+    code = code_for(architecture)
     named = set(architecture.numbers.values())
     for number in range(600):
         if number not in named:
@@ -81,7 +88,7 @@ def test_what_no_table_names_is_refused(architecture: Architecture) -> None:
 
 
 def test_a_foreign_convention_is_fatal(architecture: Architecture) -> None:
-    code = bytes(Filter(architecture).for_process(PID))
+    code = code_for(architecture)
     for audit in (0x40000003, 0, architecture.audit ^ 1):
         assert verdict(code, architecture.numbers["read"], audit) == KILL
     if architecture is X86_64:

@@ -17,7 +17,7 @@ from ._source import SourceText, read_source
 
 if TYPE_CHECKING:
     from ._compile import Program, compile_program
-    from ._globals import Completion, Stdout, make_globals, start
+    from ._globals import Completion, Stdout, lay_in, make_globals, start
     from ._guards import allow_type
     from ._hints import hint
     from ._introspection import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "_compile": ("Program", "compile_program"),
-    "_globals": ("Completion", "Stdout", "make_globals", "start"),
+    "_globals": ("Completion", "Stdout", "lay_in", "make_globals", "start"),
     "_guards": ("allow_type",),
     "_hints": ("hint",),
     "_introspection": (
@@ -86,6 +86,7 @@ __all__ = [
     "is_program_frame",
     "is_user_class",
     "is_user_instance",
+    "lay_in",
     "make_globals",
     "named_tuple_fields",
     "preload",

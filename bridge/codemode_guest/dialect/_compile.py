@@ -30,7 +30,12 @@ from .modules import MODULES
 _COMPILE_STACK: Final = 12_000
 """Recursion limit while compiling.  The transformer needs about 6 Python frames per level of nesting."""
 
-_ANY_NAME: Final[Mapping[str, frozenset[str]]] = {"tools": frozenset(["*"]), "codemode": frozenset(["*"])}
+_MODULES: Final[Mapping[str, frozenset[str]]] = {
+    **MODULES,
+    "tools": frozenset(["*"]),
+    "codemode": frozenset(["*"]),
+}
+"""The modules that a program may import, and the names in them; of two of ours, any name."""
 
 _OTHER_LANGUAGES: Final = words(
     """
@@ -39,6 +44,7 @@ _OTHER_LANGUAGES: Final = words(
     """
 )
 """What a program in another language begins with."""
+_FIRST_WORD: Final = re.compile(r"\s*([\w./#!]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def _compile(text: SourceText) -> Program:
     _refuse_other_languages(text, tree, facts)
     _value_of_last_expression(tree.body, facts)
     notes = _notes(tree.body, facts)
-    transformer = Transformer(facts, {**MODULES, **_ANY_NAME}, text.lines)
+    transformer = Transformer(facts, _MODULES, text.lines)
     if "os" in text.text:
         transformer.os_allowed = os_is_harmless(tree.body)
     body = transformer.visit_list(tree.body)
@@ -156,7 +162,7 @@ def _refuse_other_languages(text: SourceText, tree: ast.Module, facts: Analysis)
     """`ls -la` is a Python expression; what it says is that the author means another language."""
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return
-    first = re.match(r"\s*([\w./#!]+)", text.text)
+    first = _FIRST_WORD.match(text.text)
     if first is not None and first[1] in _OTHER_LANGUAGES and first[1] not in facts.bound:
         raise ProgramRefused((Refusal(1, 1, messages.not_python(first[1]), "syntax"),))
 

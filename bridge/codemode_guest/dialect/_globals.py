@@ -1,7 +1,8 @@
 """The globals that one run of a program starts with: built-ins, hooks, `tools`, `ToolCallError`.
 
 Made anew for each run and cheap: everything immutable is shared, and a module with state of its own is made when the
-program first imports it (`modules.Imports`).
+program first imports it (`modules.Imports`). A zygote lays in what its children start with (`lay_in`): copying the
+built-ins counts a reference to each of them, and in a child each count would copy a page.
 """
 
 from __future__ import annotations
@@ -70,6 +71,20 @@ _HOOKS: Final[dict[str, Any]] = {
 _TOOL_ERROR_NAMES: Final = words("name tool_name message")
 
 
+_LAID_IN: Final[list[tuple[dict[str, object], dict[str, Any]]]] = []
+
+
+def lay_in(count: int) -> None:
+    """Make what the globals of `count` runs start with, ahead of them."""
+    _LAID_IN.extend(_fresh() for _ in range(count - len(_LAID_IN)))
+
+
+def _fresh() -> tuple[dict[str, object], dict[str, Any]]:
+    """Globals that know nothing of their run yet, and the built-ins among them."""
+    builtins = dict(SHARED_BUILTINS)
+    return {"__builtins__": builtins, "__name__": "__main__", **_HOOKS}, builtins
+
+
 def make_globals(
     program: Program, *, tools: object, tool_call_error: type[Exception], stdout: Stdout
 ) -> dict[str, object]:
@@ -88,15 +103,16 @@ def make_globals(
         EXCEPTION_POLICY[tool_call_error] = _TOOL_ERROR_NAMES
         allow_base(tool_call_error)
     imports = Imports(stdout, tools=tools, tool_call_error=tool_call_error)
-    names: dict[str, object] = {
-        "__builtins__": {**SHARED_BUILTINS, **run_builtins(imports)},
-        "__name__": "__main__",
-        "<import>": imports.module,
-        "<from>": imports.member,
-        "tools": tools,
-        "ToolCallError": tool_call_error,
-    }
-    names.update(_HOOKS)
+    names, builtins = _LAID_IN.pop() if _LAID_IN else _fresh()
+    builtins.update(run_builtins(imports))
+    names.update(
+        {
+            "<import>": imports.module,
+            "<from>": imports.member,
+            "tools": tools,
+            "ToolCallError": tool_call_error,
+        }
+    )
     for module in program.implicit_modules:
         names[module] = imports.module(module)
     return names
