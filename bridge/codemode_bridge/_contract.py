@@ -28,6 +28,18 @@ class BindingError(Exception):
         self.message = message
 
 
+Reply = Callable[[JsonValue, str | None], None]
+"""How a call that was submitted ended: its value and None, or the message of the program's ToolCallError."""
+
+
+class Submitted(Protocol):
+    """A call on its way."""
+
+    def withdraw(self) -> None:
+        """The program gave it up."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """One thing that a program can call."""
@@ -37,17 +49,19 @@ class Binding:
     parameters: tuple[str, ...]
     """In the order of positional arguments."""
     call: Callable[..., Awaitable[Any]]
-    """`call(arguments)`, or `call(arguments, line)` where `line_aware`. Called in the order of the program's calls, on
-    the run's loop; what it returns is awaited in a task of its own, which is cancelled when the program gives the call
-    up or the run ends. Raises BindingError for the program's ToolCallError."""
+    """`call(arguments)`, called in the order of the program's calls on the run's loop. What it returns is awaited in a
+    task of its own, which is cancelled when the program gives the call up or the run ends. Raises BindingError for the
+    program's ToolCallError."""
     namespace: str | None = None
     """Where the program finds it: `tools.<namespace>.<method>`."""
     method: str = ""
     """How the program spells it; empty: as `name`."""
     signature: str = ""
     """One line, for the program's TypeErrors."""
-    line_aware: bool = False
-    """`call` takes the program's line (an int or None) as well."""
+    submit: Callable[[Mapping[str, Any], int | None, Reply], Submitted] | None = None
+    """The same without a task: `submit(arguments, line, reply)`, where `line` is the program's. `reply` is called once,
+    later, on the run's loop. May raise BindingError. Calls that are open when the run ends are for whoever made the
+    binding to end. A runtime may use this one instead of `call`."""
 
 
 class WallPause(Protocol):

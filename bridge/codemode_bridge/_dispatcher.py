@@ -16,13 +16,15 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from codemode_bridge._contract import Binding, BindingError, WallPause
+from anyio.abc import TaskGroup
+
+from codemode_bridge._contract import Binding, BindingError, Reply, WallPause
 from codemode_registry import (
     Approver,
     CallAbandoned,
@@ -99,7 +101,6 @@ class _Entry:
         "start_seq",
         "status",
         "sub_call_id",
-        "ticket",
     )
 
     def __init__(self, sub_call_id: str, name: str, arguments: Mapping[str, JsonValue], line: int | None) -> None:
@@ -107,7 +108,6 @@ class _Entry:
         self.name = name
         self.arguments = arguments
         self.line = line
-        self.ticket: CallTicket | None = None
         self.start_seq: int | None = None
         self.status: CallStatus = "abandoned"
         self.ran = False
@@ -130,6 +130,7 @@ class Dispatcher:
         events: EventLog | None,
         approver: Approver | None,
         pause: WallPause,
+        group: TaskGroup | None = None,
     ) -> None:
         """Prepare the calls of one run.
 
@@ -142,6 +143,7 @@ class Dispatcher:
             events: where the records go; None: nowhere.
             approver: who is asked about these calls; None: the registry's.
             pause: held while a human is asked.
+            group: where calls run, at least until the dispatcher was left; one of its own when None.
         """
         self._registry = registry
         self._outer = outer
@@ -159,6 +161,7 @@ class Dispatcher:
             audit=self,
             events=events,
             approver=approver,
+            group=group,
         )
         self._entries: dict[str, _Entry] = {}
         self._over: str | None = None
@@ -211,12 +214,11 @@ class Dispatcher:
     def _binding(self, tool: VisibleTool) -> Binding:
         name = tool.name
 
-        def call(arguments: Mapping[str, JsonValue], line: int | Literal["unsaid"] | None = "unsaid") -> Any:
-            # A runtime that says the line (`line_aware`) awaits each call in a task of its own, so the call can run
-            # in that task; anyone else may hold on to it, and it must begin all the same.
-            if line == "unsaid":
-                return self._submit(name, arguments, None, lazy=False)
-            return self._submit(name, arguments, line, lazy=True)
+        def call(arguments: Mapping[str, JsonValue]) -> Awaitable[JsonValue]:
+            return _outcome(name, self._submit(name, arguments, None, None))
+
+        def submit(arguments: Mapping[str, JsonValue], line: int | None, reply: Reply) -> CallTicket:
+            return self._submit(name, arguments, line, lambda ticket: reply(*_told(name, ticket)))
 
         return Binding(
             name=name,
@@ -225,27 +227,39 @@ class Dispatcher:
             namespace=tool.namespace,
             method=tool.method,
             signature=tool.signature,
-            line_aware=True,
+            submit=submit,
         )
 
     def _submit(
-        self, name: str, arguments: Mapping[str, JsonValue], line: int | None, *, lazy: bool
-    ) -> Awaitable[JsonValue]:
-        """Take a number and a place in the stream, now; what is returned waits for the outcome."""
+        self,
+        name: str,
+        arguments: Mapping[str, JsonValue],
+        line: int | None,
+        on_end: Callable[[CallTicket], None] | None,
+    ) -> CallTicket:
+        """Take a number and a place in the stream.
+
+        Raises:
+            BindingError: no further call is taken.
+        """
         if self._over is not None:
-            return _refused(f"{self._over}; {name} was not called")
+            raise BindingError(f"{self._over}; {name} was not called")
         if self.broken is not None:
-            return _refused(f"{self.broken}; {name} was not called")
+            raise BindingError(f"{self.broken}; {name} was not called")
         if len(self._entries) >= self._max_calls:
-            return _refused(
+            raise BindingError(
                 f"call limit reached: a program may make {self._max_calls} tool calls; {name} was not called"
             )
         entry = _Entry(f"{self._outer.call_id}:code:{len(self._entries) + 1}", name, arguments, line)
         self._entries[entry.sub_call_id] = entry
-        entry.ticket = self._stream.submit(
-            name, arguments, call_id=entry.sub_call_id, cancel=self.cancel, parent=self._outer.token, lazy=lazy
+        return self._stream.submit(
+            name,
+            arguments,
+            call_id=entry.sub_call_id,
+            cancel=self.cancel,
+            parent=self._outer.token,
+            on_end=on_end,
         )
-        return _outcome(entry, entry.ticket)
 
     # CallAudit: called by the pipeline
 
@@ -340,15 +354,19 @@ class Dispatcher:
             raise
 
 
-async def _refused(message: str) -> JsonValue:
-    raise BindingError(message)
+async def _outcome(name: str, ticket: CallTicket) -> JsonValue:
+    with suppress(CallAbandoned):
+        await ticket.wait()
+    value, message = _told(name, ticket)
+    if message is not None:
+        raise BindingError(message)
+    return value
 
 
-async def _outcome(entry: _Entry, ticket: CallTicket) -> JsonValue:
+def _told(name: str, ticket: CallTicket) -> tuple[JsonValue, str | None]:
+    """What the program learns of a call that has ended: its value, or why there is none."""
     try:
-        result = await ticket.wait()
+        result = ticket.result
     except CallAbandoned as abandoned:
-        raise BindingError(f"{abandoned}; {entry.name} was not called") from None
-    if isinstance(result, ToolFailure):
-        raise BindingError(result.error.message)
-    return result.value
+        return None, f"{abandoned}; {name} was not called"
+    return (None, result.error.message) if isinstance(result, ToolFailure) else (result.value, None)

@@ -1,13 +1,16 @@
 """One program in one child: the host's loop from the `run` frame to the last word.
 
-Rules of this module: the loop reads the bridge in the caller's task; each call of the program is answered in a task of
-its own, and all of them are over before `drive` returns. Nothing that a child sends raises here. The limits are kept by
-one deadline, the earliest moment at which the child could have used up its CPU time or the wall clock run out; when it
-comes, the clocks are read from outside and the run ends or a new deadline is set. Whatever ends a run, the child is
-killed first and everything else is settled after.
+Rules of this module: the loop reads the bridge in the caller's task. A call that can be submitted costs no task here;
+any other is answered in a task of its own, and all of those are over before `drive` returns. Nothing that a child sends
+raises here. The limits are kept by one deadline, the earliest moment at which the child could have used up its CPU time
+or the wall clock run out; when it comes, the clocks are read from outside and the run ends or a new deadline is set.
+Whatever ends a run, the child is killed first and everything else is settled after.
 
 The first outcome wins: later frames, answers and signals change nothing.
 """
+
+# pyright: reportPrivateUsage=false
+# The signal's way into the loop is private to the rooms of this house.
 
 from __future__ import annotations
 
@@ -15,15 +18,25 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+from anyio.abc import TaskGroup
 
 from codemode_bridge import _clock
 from codemode_bridge._children import Child, Exit
-from codemode_bridge._contract import Binding, BindingError, CodeRunRequest, CodeRunResult, RunError, Usage
+from codemode_bridge._contract import (
+    Binding,
+    BindingError,
+    CodeRunRequest,
+    CodeRunResult,
+    RunError,
+    Submitted,
+    Usage,
+)
 from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
 from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body, encode_reply
 from codemode_bridge._ledger import Ledger
@@ -80,7 +93,12 @@ class Session:
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
         self._room: anyio.Event | None = None  # Set by `_drain` when reading may go on.
-        self._calls: dict[int, anyio.TaskHandle[None]] = {}
+        self._scope: anyio.CancelScope | None = None
+        """Around the wait for what comes next."""
+        self._tasks: TaskGroup | None = None
+        self._tasks_due: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        """What waits for the group of tasks to be there."""
+        self._calls: dict[int, Submitted] = {}
         self._call_count = 0
         self._outcome: Done | RunError | None = None
         self._exit_wanted = False
@@ -96,31 +114,57 @@ class Session:
     async def drive(self) -> CodeRunResult:
         """Run the program to its end, whatever that is."""
         request, child = self._request, self._child
+        stop = self._closing if request.cancel is None else CancelSignal.any(request.cancel, self._closing)
         try:
-            async with anyio.create_task_group() as self._tasks:
-                self._scope = anyio.CancelScope()
-                self._compute_before = _clock.cpu_seconds(child.pid) or 0.0
-                self._send(self._run_frame())
-                child.wire.run_sent()
-                self._meanwhile()
-                closing = self._closing
-                stop = closing if request.cancel is None else CancelSignal.any(request.cancel, closing)
-                self._tasks.start_soon(self._watch, stop)
-                while self._outcome is None:
-                    self._scope = anyio.CancelScope(deadline=anyio.current_time() + self._next_check())
-                    with self._scope:
-                        await self._receive()
-                    if self._outcome is None:
-                        self._look_at_clocks()
-                self._measure()
-                if not self._exit_wanted:
-                    child.end()
-                self._tasks.cancel_scope.cancel()
+            self._compute_before = _clock.cpu_seconds(child.pid) or 0.0
+            self._send(self._run_frame())
+            child.wire.run_sent()
+            self._meanwhile()
+            forget = stop._when_set(lambda: self._stopped(stop))
+            try:
+                await self._listen()
+                if self._tasks_due:
+                    await self._listen_with_tasks()
+            finally:
+                forget()
             if self._exit_wanted:
                 self._learn(await child.exit())
         finally:
             child.end()
+            for submitted in self._calls.values():
+                if isinstance(submitted, _Answer):
+                    submitted.drop()
         return self._result()
+
+    async def _listen_with_tasks(self) -> None:
+        async with anyio.create_task_group() as self._tasks:
+            for task in self._tasks_due:
+                self._tasks.start_soon(task)
+            await self._listen()
+            self._tasks.cancel_scope.cancel()
+
+    async def _listen(self) -> None:
+        """Receive until the run has an outcome, or needs tasks and cannot have them here."""
+        while self._outcome is None and (self._tasks is not None or not self._tasks_due):
+            with anyio.CancelScope(deadline=anyio.current_time() + self._next_check()) as self._scope:
+                await self._receive()
+            if self._outcome is None:
+                self._look_at_clocks()
+        if self._outcome is not None:
+            self._measure()
+            if not self._exit_wanted:
+                self._child.end()
+
+    def _stop_waiting(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _start(self, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._tasks is not None:
+            self._tasks.start_soon(task)
+        else:
+            self._tasks_due.append(task)
+            self._stop_waiting()
 
     def _run_frame(self) -> bytes:
         request, limits = self._request, self._limits
@@ -177,7 +221,8 @@ class Session:
             elif self._last_words_until is None:
                 # A fault's report is followed at once by the end of the stream; a forged one need not be.
                 self._last_words_until = time.monotonic() + _LAST_WORDS_SECONDS
-                self._scope.deadline = min(self._scope.deadline, anyio.current_time() + _LAST_WORDS_SECONDS)
+                if self._scope is not None:
+                    self._scope.deadline = min(self._scope.deadline, anyio.current_time() + _LAST_WORDS_SECONDS)
             return self._outcome is not None
         event = self._child.wire.receive(body)
         match event:
@@ -190,9 +235,9 @@ class Session:
                 if self._ledger.over:
                     self._outcome = self._ledger.exceeded()
             case Cancel(call_id):
-                task = self._calls.get(call_id)
-                if task is not None:
-                    task.cancel()
+                submitted = self._calls.get(call_id)
+                if submitted is not None:
+                    submitted.withdraw()
             case Done():
                 self._done(event)
             case Flood(why):
@@ -228,30 +273,31 @@ class Session:
             return
         self._call_count += 1
         try:
-            awaitable = binding.call(call.arguments, call.line) if binding.line_aware else binding.call(call.arguments)
+            if binding.submit is not None:
+                self._calls[call.id] = binding.submit(call.arguments, call.line, partial(self._reply, call.id))
+            else:
+                answer = _Answer(self, call.id, binding.call(call.arguments))
+                self._calls[call.id] = answer
+                self._start(answer.give)
         except BindingError as error:
             self._refuse(call.id, error.message)
         except Exception as error:
             self._refuse(call.id, _foreign(error))
-        else:
-            self._calls[call.id] = self._tasks.start_soon(self._answer, call.id, awaitable)
 
-    async def _answer(self, call_id: int, awaitable: Awaitable[Any]) -> None:
-        try:
-            frame = encode_reply(call_id, await awaitable)
-        except BindingError as error:
-            self._refuse(call_id, error.message)
-        except Exception as error:
-            self._refuse(call_id, _foreign(error))
-        else:
-            if self._outcome is None and self._child.wire.may_reply(call_id):
-                self._send(frame)
-        finally:
-            self._calls.pop(call_id, None)
+    def _reply(self, call_id: int, value: Any, refused: str | None) -> None:
+        """A call ended."""
+        self._calls.pop(call_id, None)
+        if refused is not None:
+            self._refuse(call_id, refused)
+        elif self._outcome is None and self._child.wire.may_reply(call_id):
+            try:
+                self._send(encode_reply(call_id, value))
+            except ValueError as error:
+                self._send(_refusal(call_id, _foreign(error)))
 
     def _refuse(self, call_id: int, message: str) -> None:
         if self._outcome is None and self._child.wire.may_reply(call_id):
-            self._send(encode({"type": "reply", "id": call_id, "ok": False, "message": message}))
+            self._send(_refusal(call_id, message))
 
     # -- out ----------------------------------------------------------------------------------------------------
 
@@ -265,7 +311,7 @@ class Session:
                 return  # The child is gone; reading says so.
             if sent == len(frame):
                 return
-            self._tasks.start_soon(self._drain)
+            self._start(self._drain)
             self._unsent.append(memoryview(frame)[sent:])
             self._unsent_bytes += len(frame) - sent
         else:
@@ -320,11 +366,10 @@ class Session:
         elif self._wall_left() <= 0:
             self._outcome = undone("wall", self._limits.wall_seconds)
 
-    async def _watch(self, stop: CancelSignal) -> None:
-        reason = await stop.wait()
+    def _stopped(self, stop: CancelSignal) -> None:
         if self._outcome is None:
-            self._outcome = RunError("abort", reason or "cancelled")
-            self._scope.cancel()
+            self._outcome = RunError("abort", stop.reason or "cancelled")
+            self._stop_waiting()
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -364,6 +409,40 @@ class Session:
             usage=self._usage,
             refusals=done.refusals,
         )
+
+
+class _Answer:
+    """A call that is awaited in a task of its own."""
+
+    def __init__(self, session: Session, call_id: int, awaitable: Awaitable[Any]) -> None:
+        self._session = session
+        self._call_id = call_id
+        self._awaitable = awaitable
+        self._scope = anyio.CancelScope()
+
+    def withdraw(self) -> None:
+        self._scope.cancel()
+
+    def drop(self) -> None:
+        """The run is over; a coroutine that never began is told so."""
+        if isinstance(self._awaitable, Coroutine):
+            self._awaitable.close()
+
+    async def give(self) -> None:
+        reply = partial(self._session._reply, self._call_id)
+        with self._scope:
+            try:
+                value = await self._awaitable
+            except BindingError as error:
+                reply(None, error.message)
+            except Exception as error:
+                reply(None, _foreign(error))
+            else:
+                reply(value, None)
+
+
+def _refusal(call_id: int, message: str) -> bytes:
+    return encode({"type": "reply", "id": call_id, "ok": False, "message": message})
 
 
 def _tool(binding: Binding) -> dict[str, object]:

@@ -98,13 +98,17 @@ class CancelSignal:
         """Wait until the signal is set; the reason."""
         if self._reason is None:
             event = anyio.Event()
-            door = LoopDoor()
-            forget = self._listen(lambda: door.call(event.set))
+            forget = self._when_set(event.set)
             try:
                 await event.wait()
             finally:
                 forget()
         return self._reason or ""
+
+    def _when_set(self, tell: Callable[[], object]) -> Callable[[], None]:
+        """Call `tell` once in the running loop when the signal is set; -> how to take that back."""
+        door = LoopDoor()
+        return self._listen(lambda: door.call(tell))
 
     @staticmethod
     def any(*signals: CancelSignal) -> CancelSignal:

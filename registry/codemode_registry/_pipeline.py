@@ -49,11 +49,7 @@ from ._tool import RUN_CODE
 
 
 class Turn(Protocol):
-    """A call's place in an ordered stream of calls; absent for a call on its own."""
-
-    async def start(self) -> None:
-        """Wait until the call may start. Raises if it never will."""
-        ...
+    """A call's place in an ordered stream of calls, which has let it start; absent for a call on its own."""
 
     def leave(self) -> None:
         """The ordered work before the body is over: the next call may start where the rules allow it."""
@@ -77,8 +73,6 @@ async def execute(run: Run, turn: Turn | None = None) -> ToolResult:
 
     Cancellation: the caller's is passed on after the drain and the settle record.
     """
-    if turn is not None:
-        await turn.start()
     try:
         try:
             result = await _travel(run, turn)

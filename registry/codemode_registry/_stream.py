@@ -7,10 +7,11 @@ Rules
   is classified again right before it starts.
 - Reviews and settle records happen one at a time too: in the order of submission, or of the bodies' ends. They share
   one lane with the starts and go first; while a human is asked the lane is free for them.
-- A ticket is driven by whoever awaits it before its turn comes, else by a task of the stream, started with its turn.
-  A lazy one is never given a task: its turn waits for whoever awaits it, which costs no task and no switch.
+- Calls are driven by the stream's workers. A worker that is done with a call takes the next one itself, so a call costs
+  a task only where it overlaps another; another worker is called whenever a call could start, and looks when it comes.
+- No call sees what another left in the context variables: a worker whose context was changed takes no further call.
 
-The whole state is three sets and the lane; every change of it ends in `_advance`, which is the only place that grants.
+The whole state is three sets and the lane. Settles are granted by `_advance` alone, starts are taken by `_take` alone.
 """
 
 # pyright: reportPrivateUsage=false
@@ -19,10 +20,13 @@ The whole state is three sets and the lane; every change of it ends in `_advance
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from ._call import CallAudit, CallToken
@@ -39,8 +43,12 @@ if TYPE_CHECKING:
     from ._tool import Tool
 
 
+_CALLS_A_TURN = 16
+"""So many calls in a row that never waited, then other tasks of the loop get their turn."""
+
+
 class CallStream:
-    """An ordered stream of calls through one registry's pipeline.
+    """An ordered stream of calls through one registry's pipeline; an async context manager.
 
     Args:
         registry: Whose tools.
@@ -49,6 +57,7 @@ class CallStream:
         settle_order: `"submission"`, or `"finish"`: in the order in which bodies end.
         audit: Writes the records.
         mode: The presentation mode where the scope declares none; native by default.
+        group: Where its workers run, at least until the stream was left; one of its own when None.
     """
 
     def __init__(
@@ -63,6 +72,7 @@ class CallStream:
         run_code: Tool | None = None,
         events: EventLog | None = None,
         approver: Approver | None = None,
+        group: TaskGroup | None = None,
     ) -> None:
         if type(max_parallel) is not int or max_parallel < 1:
             raise ValueError(f"max_parallel must be a positive integer, not {max_parallel!r}")
@@ -77,7 +87,8 @@ class CallStream:
         self._run_code = run_code
         self._events = events
         self._approver = approver
-        self._group: TaskGroup | None = None
+        self._group = group
+        self._own_group: TaskGroup | None = None
         self._closed: str | None = None
         self._queue: deque[CallTicket] = deque()
         """Not started, in order."""
@@ -91,38 +102,48 @@ class CallStream:
         """Whose ordered work is being done."""
         self._idle: anyio.Event | None = None
         """Set when nothing is queued and nothing runs; the stream's end waits for it."""
+        self._workers: dict[anyio.CancelScope, None] = {}
+        self._resting: list[anyio.Event] = []
+        """What wakes each worker that has nothing to do."""
+        self._coming = False
+        """A worker was called and has not looked yet."""
+        self._gone: anyio.Event | None = None
+        """Set when the last worker is gone."""
 
     async def __aenter__(self) -> Self:
-        self._group = await anyio.create_task_group().__aenter__()
+        if self._group is None:
+            self._group = self._own_group = await anyio.create_task_group().__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        group = self._group
-        assert group is not None
         try:
             if kind is None:
                 await self._drained()
-            else:
-                self.close("the stream ended with an error")
         except BaseException as stopped:
-            self.close("the stream was cancelled")
-            await group.__aexit__(type(stopped), stopped, stopped.__traceback__)
+            await self._left_for_good("the stream was cancelled", stopped)
             raise
-        else:
-            return await group.__aexit__(kind, error, trace)
-        finally:
-            self.close("the stream is over")
+        return await self._left_for_good(
+            "the stream is over" if kind is None else "the stream ended with an error", error
+        )
 
     async def _drained(self) -> None:
-        """Wait until everything is settled; lazy tickets that nobody awaits get their tasks now."""
-        for ticket in self._queue:
-            ticket._lazy = False
-        self._advance()
+        """Wait until everything is settled."""
         while self._queue or self._active:
             self._idle = anyio.Event()
             await self._idle.wait()
+
+    async def _left_for_good(self, reason: str, error: BaseException | None) -> bool | None:
+        self.close(reason)
+        if self._workers:
+            with anyio.CancelScope(shield=True):
+                self._gone = anyio.Event()
+                await self._gone.wait()
+        group = self._own_group
+        if group is None:
+            return None
+        return await group.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
 
     def submit(
         self,
@@ -132,7 +153,7 @@ class CallStream:
         call_id: str | None,
         cancel: CancelSignal | None = None,
         parent: CallToken | None = None,
-        lazy: bool = False,
+        on_end: Callable[[CallTicket], None] | None = None,
     ) -> CallTicket:
         """Queue a call. The order of submissions is the order of starts.
 
@@ -142,7 +163,7 @@ class CallStream:
             call_id: Its id; None for a fresh one.
             cancel: Followed by the call's own signal.
             parent: Token of the outer call.
-            lazy: The caller awaits `ticket.wait()` without fail, and the call runs in the task that does.
+            on_end: Called in the loop when the ticket is settled or abandoned.
 
         Raises:
             CallAbandoned: the stream is closed.
@@ -164,10 +185,9 @@ class CallStream:
             events=self._events,
             approver=self._approver,
         )
-        ticket = CallTicket(self, run, signal, lazy)
+        ticket = CallTicket(self, run, signal, on_end)
         self._queue.append(ticket)
-        if not lazy:
-            self._advance()
+        self._advance()
         return ticket
 
     def close(self, reason: str) -> None:
@@ -176,18 +196,13 @@ class CallStream:
             self._closed = reason
         for ticket in list(self._active):
             ticket._signal.cancel(reason)
+        for scope in self._workers:
+            scope.cancel()
         while self._queue:
-            ticket = self._queue.popleft()
-            ticket._reason = reason
-            if ticket._driven:
-                ticket.status = "abandoned"
-                if ticket._gate is not None:
-                    ticket._gate.set()
-            else:
-                ticket._driven = True
-                ticket._close("abandoned")
+            self._queue.popleft()._abandon(reason)
+        self._advance()
 
-    # ---- the state; `_advance` is the only place that grants ----
+    # ---- the state: settles are granted here ----
 
     def _advance(self) -> None:
         if self._lane is not None:
@@ -197,28 +212,11 @@ class CallStream:
             del self._ready[settling]
             self._lane = settling
             settling._grant()
-            return
-        if self._starting is not None:  # a human is asked about it, or has just answered
-            return
-        if not self._queue:
-            if self._idle is not None and not self._active:
-                self._idle.set()
-            return
-        ticket = self._queue[0]
-        if (ticket._driven or not ticket._lazy) and self._may_start(ticket):
-            self._queue.popleft()
-            self._active[ticket] = None
-            self._starting = self._lane = ticket
-            ticket.status = "running"
-            ticket._grant()
-            if not ticket._driven:
-                self._drive_by_task(ticket)
-
-    def _drive_by_task(self, ticket: CallTicket) -> None:
-        if self._group is None:
-            raise RuntimeError("a stream is entered before calls are submitted")
-        ticket._driven = True
-        self._group.start_soon(ticket._drive_in_task)
+        elif self._queue:
+            if self._may_take():
+                self._call_worker()
+        elif self._idle is not None and not self._active:
+            self._idle.set()
 
     def _next_to_settle(self) -> CallTicket | None:
         if not self._ready:
@@ -228,14 +226,81 @@ class CallStream:
         head = next(iter(self._active))
         return head if head in self._ready else None
 
-    def _may_start(self, ticket: CallTicket) -> bool:
-        if not self._active:
-            ticket._parallel = self._registry._is_parallel(ticket._run)
-            return True
-        if len(self._active) >= self._max_parallel or not all(other._parallel for other in self._active):
-            return False
+    def _may_take(self) -> bool:
+        """Whether there is a call that could start, as far as those that run are concerned."""
+        if not self._queue or self._lane is not None or self._starting is not None:
+            return False  # Starting: a human is asked about it, or has just answered.
+        active = self._active
+        return not active or (len(active) < self._max_parallel and next(iter(active))._parallel)
+
+    # ---- workers: starts are taken here ----
+
+    def _call_worker(self) -> None:
+        if self._coming:
+            return
+        self._coming = True
+        if self._resting:
+            self._resting.pop().set()
+        elif self._group is None:
+            raise RuntimeError("a stream is entered before calls are submitted")
+        else:
+            self._group.start_soon(self._work)
+
+    def _take(self) -> CallTicket | None:
+        """The next call, if it may start; it has begun to."""
+        if not self._may_take():
+            return None
+        ticket = self._queue[0]
         ticket._parallel = self._registry._is_parallel(ticket._run)
-        return ticket._parallel
+        if self._active and not ticket._parallel:
+            return None
+        self._queue.popleft()
+        self._active[ticket] = None
+        self._starting = self._lane = ticket
+        return ticket
+
+    async def _work(self) -> None:
+        """Drive calls, one after the other; cancelled by its own scope alone."""
+        self._coming = False
+        with anyio.CancelScope(shield=True) as scope:
+            self._workers[scope] = None
+            try:
+                await self._drive_what_comes(scope)
+            finally:
+                del self._workers[scope]
+                if self._gone is not None and not self._workers:
+                    self._gone.set()
+                self._advance()
+
+    async def _drive_what_comes(self, scope: anyio.CancelScope) -> None:
+        context = copy_context()
+        in_a_row = 0
+        while self._closed is None:
+            ticket = self._take()
+            if ticket is None:
+                in_a_row = 0
+                await self._rest()
+                continue
+            await ticket._drive(scope)
+            if copy_context() != context:
+                return
+            in_a_row += 1
+            if in_a_row == _CALLS_A_TURN:
+                in_a_row = 0
+                await anyio.lowlevel.checkpoint()
+
+    async def _rest(self) -> None:
+        bell = anyio.Event()
+        self._resting.append(bell)
+        try:
+            await bell.wait()
+        finally:
+            if bell.is_set():
+                self._coming = False
+            else:
+                self._resting.remove(bell)
+
+    # ---- what tickets say ----
 
     def _left(self, ticket: CallTicket) -> None:
         if self._starting is ticket:
@@ -243,16 +308,13 @@ class CallStream:
         self._release_lane(ticket)
 
     def _finished(self, ticket: CallTicket) -> None:
-        if ticket in self._active:
-            self._ready[ticket] = None
+        self._ready[ticket] = None
         self._advance()
 
     def _done(self, ticket: CallTicket) -> None:
         self._active.pop(ticket, None)
         self._ready.pop(ticket, None)
-        if self._starting is ticket:
-            self._starting = None
-        self._release_lane(ticket)
+        self._left(ticket)
 
     def _release_lane(self, ticket: CallTicket) -> None:
         if self._lane is ticket:
@@ -260,11 +322,6 @@ class CallStream:
         self._advance()
 
     def _forget(self, ticket: CallTicket) -> None:
-        """A call's driver is gone before its start, which may have been granted already: it never starts."""
-        if ticket in self._queue:
-            self._queue.remove(ticket)
-        self._active.pop(ticket, None)
-        if self._starting is ticket:
-            self._starting = None
-        ticket.status = "abandoned"
-        self._release_lane(ticket)
+        """A queued call is not wanted any more."""
+        self._queue.remove(ticket)
+        self._advance()

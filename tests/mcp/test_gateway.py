@@ -79,7 +79,7 @@ def asking() -> Registry:
 
 async def call(request: CodeRunRequest, name: str, /, **arguments: Any) -> Any:
     binding = request.bindings[name]
-    return await (binding.call(arguments, 1) if binding.line_aware else binding.call(arguments))
+    return await binding.call(arguments)
 
 
 async def program(request: CodeRunRequest) -> CodeRunResult:

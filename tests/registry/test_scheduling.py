@@ -306,14 +306,12 @@ async def test_closing_abandons_what_is_queued_cancels_what_runs_and_refuses_wha
         async with stream_of(registry, audit) as stream:
             running = stream.submit("a", {}, call_id="a")
             queued = stream.submit("b", {}, call_id="b")
-            lazy = stream.submit("b", {}, call_id="lazy", lazy=True)
             await gates["a"].until_entered()
             stream.close("the run is over")
             stream.close("twice")
-            for ticket in (queued, lazy):
-                with pytest.raises(CallAbandoned, match="the run is over"):
-                    await ticket.wait()
-                assert ticket.status == "abandoned"
+            with pytest.raises(CallAbandoned, match="the run is over"):
+                await queued.wait()
+            assert queued.status == "abandoned"
             failed(await running.wait(), "ABORTED")
             with pytest.raises(CallAbandoned, match="the run is over"):
                 stream.submit("a", {}, call_id="late")
@@ -326,15 +324,14 @@ async def test_leaving_the_stream_waits_for_everything_also_what_nobody_awaits()
     audit = Audit()
     registry.register(returning("t", 1))
     async with stream_of(registry, audit) as stream:
-        tickets = [stream.submit("t", {}, call_id=str(index), lazy=index % 2 == 0) for index in range(6)]
+        tickets = [stream.submit("t", {}, call_id=str(index)) for index in range(6)]
     assert [ticket.status for ticket in tickets] == ["settled"] * 6
     assert audit.lines == [f"{what} {index}" for index in range(6) for what in ("start", "settle")]
     with pytest.raises(CallAbandoned):
         stream.submit("t", {}, call_id="late")
 
 
-@pytest.mark.parametrize("lazy", [True, False])
-async def test_cancelling_the_waiter_cancels_that_call_and_no_other(lazy: bool) -> None:
+async def test_cancelling_the_waiter_cancels_that_call_and_no_other() -> None:
     registry = Registry()
     audit = Audit()
     gates = gated(registry, "a", "b")
@@ -345,7 +342,7 @@ async def test_cancelling_the_waiter_cancels_that_call_and_no_other(lazy: bool) 
 
     with anyio.fail_after(WAIT):
         async with stream_of(registry, audit) as stream, anyio.create_task_group() as group:
-            first = stream.submit("a", {}, call_id="a", lazy=lazy)
+            first = stream.submit("a", {}, call_id="a")
             second = stream.submit("b", {}, call_id="b")
             scope = anyio.CancelScope()
             group.start_soon(wait, first, scope)
@@ -358,7 +355,7 @@ async def test_cancelling_the_waiter_cancels_that_call_and_no_other(lazy: bool) 
     assert audit.lines[-2:] == ["settle a", "settle b"]
 
 
-async def test_cancelling_the_waiter_of_a_queued_lazy_call_lets_the_others_pass() -> None:
+async def test_cancelling_the_waiter_of_a_queued_call_lets_the_others_pass() -> None:
     registry = Registry()
     gates = gated(registry, "a", "b", "c", safe=False)
     scope = anyio.CancelScope()
@@ -371,7 +368,7 @@ async def test_cancelling_the_waiter_of_a_queued_lazy_call_lets_the_others_pass(
     with anyio.fail_after(WAIT):
         async with stream_of(registry, audit) as stream, anyio.create_task_group() as group:
             stream.submit("a", {}, call_id="a")
-            second = stream.submit("b", {}, call_id="b", lazy=True)
+            second = stream.submit("b", {}, call_id="b")
             third = stream.submit("c", {}, call_id="c")
             group.start_soon(wait, second)
             await gates["a"].until_entered()
@@ -603,12 +600,9 @@ async def test_a_tool_may_call_a_batch_of_its_own() -> None:
     ),
     cap=st.integers(1, 4),
     order=st.sampled_from(["finish", "submission"]),
-    lazy=st.booleans(),
     backend=st.sampled_from(["trio", "asyncio"]),
 )
-def test_any_mix_of_calls_keeps_the_rules(
-    mix: list[tuple[bool, int, str]], cap: int, order: Any, lazy: bool, backend: str
-) -> None:
+def test_any_mix_of_calls_keeps_the_rules(mix: list[tuple[bool, int, str]], cap: int, order: Any, backend: str) -> None:
     registry = Registry()
     audit = Audit()
     running: dict[str, bool] = {}
@@ -641,7 +635,6 @@ def test_any_mix_of_calls_keeps_the_rules(
                     "nope" if how == "unknown" else "t",
                     {"steps": steps, "how": how} if how == "args" else {"safe": safe, "steps": steps, "how": how},
                     call_id=str(index),
-                    lazy=lazy,
                 )
                 for index, (safe, steps, how) in enumerate(mix)
             ]
@@ -693,7 +686,7 @@ async def test_waiters_that_are_cancelled_together_do_not_keep_the_turn_that_one
     gates |= gated(registry, "c", "d", safe=False)
     with anyio.fail_after(WAIT):
         async with stream_of(registry, audit, max_parallel=2) as stream:
-            tickets = [stream.submit(name, {}, call_id=name, lazy=True) for name in gates]
+            tickets = [stream.submit(name, {}, call_id=name) for name in gates]
             async with anyio.create_task_group() as group:
                 for ticket in tickets[:3]:
                     group.start_soon(ticket.wait)
@@ -715,7 +708,6 @@ CANCEL_AT = st.sampled_from([None, 0, 1, 2, 3, 5, 8, 12])
         st.tuples(
             st.booleans(),
             st.booleans(),
-            st.booleans(),
             st.integers(0, 4),
             st.sampled_from([None, 0, 1, 2, 3, 5, 8, 12]),
         ),
@@ -727,7 +719,7 @@ CANCEL_AT = st.sampled_from([None, 0, 1, 2, 3, 5, 8, 12])
     backend=st.sampled_from(["trio", "asyncio"]),
 )
 def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
-    mix: list[tuple[bool, bool, bool, int, int | None]], cap: int, order: Any, close_at: int | None, backend: str
+    mix: list[tuple[bool, bool, int, int | None]], cap: int, order: Any, close_at: int | None, backend: str
 ) -> None:
     registry = Registry()
     audit = Audit()
@@ -772,11 +764,11 @@ def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
         with anyio.fail_after(WAIT):
             async with stream_of(registry, audit, max_parallel=cap, settle_order=order) as stream:
                 tickets = [
-                    stream.submit("t", {"safe": safe, "steps": steps, "asks": asks}, call_id=str(index), lazy=lazy)
-                    for index, (safe, lazy, asks, steps, _) in enumerate(mix)
+                    stream.submit("t", {"safe": safe, "steps": steps, "asks": asks}, call_id=str(index))
+                    for index, (safe, asks, steps, _) in enumerate(mix)
                 ]
                 async with anyio.create_task_group() as group:
-                    for ticket, (_, _, _, _, cancel_at) in zip(tickets, mix, strict=True):
+                    for ticket, (_, _, _, cancel_at) in zip(tickets, mix, strict=True):
                         group.start_soon(wait, ticket, cancel_at)
                     if close_at is not None:
                         for _ in range(close_at):

@@ -123,9 +123,19 @@ class TestRecords:
         echo(registry)
 
         async def program(request: CodeRunRequest) -> CodeRunResult:
-            return returns(await request.bindings["echo"].call({"value": "hi"}, 7))
+            submit = request.bindings["echo"].submit
+            assert submit is not None
+            ended, told = anyio.Event(), []
 
-        await run(registry, program)
+            def reply(value: Any, refused: str | None) -> None:
+                told.append([value, refused])
+                ended.set()
+
+            submit({"value": "hi"}, 7, reply)
+            await ended.wait()
+            return returns(told)
+
+        assert (await run(registry, program)).value == [["hi", None]]
         assert log.types == [
             "tool/call",
             "code/run-start",
@@ -534,7 +544,7 @@ class TestTheEnd:
         async def program(request: CodeRunRequest) -> CodeRunResult:
             async with anyio.create_task_group() as group:
                 for name in ("a", "b", "queued", "queued too"):
-                    group.start_soon(wait, request.bindings["slow"].call({"id": name}, 1))  # as our own runtime does
+                    group.start_soon(wait, request.bindings["slow"].call({"id": name}))
                 await gate.until(lambda: gate.active == 2)
                 group.cancel_scope.cancel()
             return returns(await call(request, "echo", value="goes on"))

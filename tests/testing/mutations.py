@@ -17,7 +17,7 @@ import trio
 
 from codemode import _program_run, _spelling
 from codemode_bridge import Binding
-from codemode_bridge._dispatcher import Dispatcher
+from codemode_bridge._dispatcher import Dispatcher, VisibleTool
 from codemode_registry import (
     Allow,
     CallStream,
@@ -229,7 +229,7 @@ def the_childs_name_is_trusted(patch: Patch) -> None:
 
         def made(name: str) -> Binding:
             # What a host does that looks the name up itself, anywhere in the registry.
-            async def call(arguments: Any, line: Any = None) -> Any:
+            async def call(arguments: Any) -> Any:
                 for layer in (registry._layer, *registry._layer.descendants()):
                     for tool in layer.tools.values():
                         if tool.full_name == name:
@@ -238,7 +238,7 @@ def the_childs_name_is_trusted(patch: Patch) -> None:
                             run.tool = tool
                             await _dispatch._run_body(run, tool, run.call, None, _dispatch.BodyOutcome())
 
-            return Binding(name, (), call, line_aware=True)
+            return Binding(name, (), call)
 
         bindings.made = made
         dispatcher.bindings = bindings
@@ -357,14 +357,19 @@ def calls_are_not_counted(patch: Patch) -> None:
 
 
 def late_calls_find_another_way(patch: Patch) -> None:
-    submit = Dispatcher._submit
+    binding_of = Dispatcher._binding
 
-    def generous(dispatcher: Dispatcher, name: str, arguments: Any, line: Any, *, lazy: bool) -> Any:
-        if dispatcher._over is None:
-            return submit(dispatcher, name, arguments, line, lazy=lazy)
-        return dispatcher._registry._call(name, arguments, scope=dispatcher._outer.scope)
+    def generous(dispatcher: Dispatcher, tool: VisibleTool) -> Binding:
+        binding = binding_of(dispatcher, tool)
 
-    patch.setattr(Dispatcher, "_submit", generous)
+        def call(arguments: Any) -> Any:
+            if dispatcher._over is None:
+                return binding.call(arguments)
+            return dispatcher._registry._call(tool.name, arguments, scope=dispatcher._outer.scope)
+
+        return replace(binding, call=call)
+
+    patch.setattr(Dispatcher, "_binding", generous)
 
 
 def sub_calls_lose_their_parent(patch: Patch) -> None:
