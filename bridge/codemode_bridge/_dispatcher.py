@@ -26,6 +26,9 @@ from anyio.abc import TaskGroup
 
 from codemode_bridge._contract import Binding, BindingError, Reply, WallPause
 from codemode_registry import (
+    ABORTED_CODES,
+    DENIED_CODES,
+    NEVER_RAN_CODES,
     Approver,
     CallAbandoned,
     CallStream,
@@ -45,10 +48,6 @@ from codemode_registry import (
 __all__ = ["CallRecord", "CallStatus", "Dispatcher", "VisibleTool"]
 
 CallStatus = Literal["done", "failed", "denied", "abandoned", "aborted"]
-
-_DENIED = frozenset(("DENIED", "APPROVAL_REJECTED", "APPROVAL_CANCELLED", "APPROVAL_UNAVAILABLE"))
-_ABORTED = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
-_NEVER_RAN = _DENIED | {"ABORTED_BEFORE_DISPATCH", "INVALID_ARGS", "UNKNOWN_TOOL"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +282,8 @@ class Dispatcher:
         entry.duration = (timing.before + timing.body + timing.after) / 1000
         if isinstance(result, ToolFailure):
             code = result.error.code
-            entry.status = "denied" if code in _DENIED else "aborted" if code in _ABORTED else "failed"
-            entry.ran = code not in _NEVER_RAN
+            entry.status = "denied" if code in DENIED_CODES else "aborted" if code in ABORTED_CODES else "failed"
+            entry.ran = code not in NEVER_RAN_CODES
             entry.message = result.error.message
         else:
             entry.status = "done"

@@ -27,6 +27,7 @@ from codemode._result import RunResult
 from codemode._run_code import RUN_APPROVER, RUN_SLOT, RunCode, RunSlot
 from codemode_bridge import CodeRuntime, ErrorKind, Limits, ProcessRuntime, RunError, Usage
 from codemode_registry import (
+    ABORTED_CODES,
     RUN_CODE,
     Approver,
     CancelSignal,
@@ -48,7 +49,6 @@ __all__ = ["CodeMode", "Mode"]
 Mode = Literal["native", "code", "both"]
 
 _DEFAULT_LIMITS = Limits()
-_ABORTED = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
 _KINDS: Mapping[str, ErrorKind] = {"TOOL_TIMEOUT": "timeout", "INVALID_TOOL_OUTPUT": "invalid-output"}
 
 
@@ -352,7 +352,7 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
 
 def _kind_of(code: str) -> ErrorKind:
     """What a run is called whose outer call ended with this code although the program had run."""
-    return "abort" if code in _ABORTED else _KINDS.get(code, "denied")
+    return "abort" if code in ABORTED_CODES else _KINDS.get(code, "denied")
 
 
 def _without_run(result: ToolResult) -> RunError:
@@ -360,4 +360,4 @@ def _without_run(result: ToolResult) -> RunError:
     if isinstance(result, ToolSuccess):
         return RunError("denied", "a wrapper answered in place of the program")
     code, message = result.error.code, result.error.message
-    return RunError("abort" if code in _ABORTED or code == "PIPELINE_ERROR" else "denied", message)
+    return RunError("abort" if code in ABORTED_CODES or code == "PIPELINE_ERROR" else "denied", message)

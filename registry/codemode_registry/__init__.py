@@ -23,7 +23,16 @@ from ._explain import did_you_mean, near
 from ._json import FrozenDict, FrozenList, JsonValue, NotJsonError, freeze, known_text, thaw
 from ._registration import Registration
 from ._registry import Registry
-from ._result import CallError, ContentBlock, ToolFailure, ToolResult, ToolSuccess
+from ._result import (
+    ABORTED_CODES,
+    DENIED_CODES,
+    NEVER_RAN_CODES,
+    CallError,
+    ContentBlock,
+    ToolFailure,
+    ToolResult,
+    ToolSuccess,
+)
 from ._scope import Scope
 from ._stream import CallStream
 from ._surface import Surface, Toolset
@@ -32,6 +41,9 @@ from ._tool import RUN_CODE, Tool, ToolAnnotations, ToolContext
 from ._typed import function_tool
 
 __all__ = [
+    "ABORTED_CODES",
+    "DENIED_CODES",
+    "NEVER_RAN_CODES",
     "RUN_CODE",
     "UNSET",
     "Accept",

@@ -18,6 +18,14 @@ from ._json import FrozenDict, FrozenList, JsonValue, NotJsonError, freeze
 ContentBlock: TypeAlias = dict[str, JsonValue]
 """One content block in MCP's shape."""
 
+# What the codes of api.md say of a call, apart from why it failed. A code in none of these: the body ran, and failed.
+DENIED_CODES = frozenset(("DENIED", "APPROVAL_REJECTED", "APPROVAL_CANCELLED", "APPROVAL_UNAVAILABLE"))
+"""A policy, a guard or a human said no; the body did not run."""
+ABORTED_CODES = frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH"))
+"""Cancelled, in the body or before it."""
+NEVER_RAN_CODES = DENIED_CODES | {"ABORTED_BEFORE_DISPATCH", "INVALID_ARGS", "UNKNOWN_TOOL"}
+"""The body did not run, whoever or whatever stopped the call."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -34,6 +35,15 @@ def shop() -> Registry:
         return {"tea": 320, "cake": 410}[item]
 
     return registry
+
+
+@pytest.fixture(autouse=True)
+def asyncio_stays_as_it_is() -> Iterator[None]:
+    """No library here exchanges asyncio's own functions: the worker's later tests would run on others, unknowingly."""
+    names = ("run", "get_event_loop", "Task", "Future")
+    before = [getattr(asyncio, name) for name in names]
+    yield
+    assert [getattr(asyncio, name) for name in names] == before
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,28 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+class Gate:
+    """What a job waits at, so that it still runs when it is looked at."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self._end = os.open(path, os.O_RDWR)  # with both ends here, neither side waits for the other to open
+        self.wait = f"open({str(path)!r}).readline()\n"
+        """The job's first line."""
+
+    def open(self) -> None:
+        os.write(self._end, b"\n")
+
+    def close(self) -> None:
+        os.close(self._end)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    with contextlib.closing(Gate(tmp_path / "gate")) as made:
+        yield made
+
+
 async def until(tools: Tools, job_id: str, text: str) -> str:
     """Read a job's output until a text is in it."""
     said = ""
@@ -46,14 +69,16 @@ async def until(tools: Tools, job_id: str, text: str) -> str:
     return said
 
 
-async def test_a_job_runs_and_its_output_is_read_once(tools: Tools, tmp_path: Path) -> None:
-    job = await tools("start", command=python("import os; print(os.getcwd()); print('è')"), label="where am I")
+async def test_a_job_runs_and_its_output_is_read_once(tools: Tools, tmp_path: Path, gate: Gate) -> None:
+    code = gate.wait + "import os; print(os.getcwd()); print('è')"
+    job = await tools("start", command=python(code), label="where am I")
     assert (job["job_id"], job["kind"], job["label"], job["status"]) == (
         "command-1",
         "command",
         "where am I",
         "running",
     )
+    gate.open()
     ended = await tools("output", job_id="command-1", wait=True)
     assert ended["text"] == f"{tmp_path}\nè\n"
     assert (ended["job"]["status"], ended["job"]["exit_code"]) == ("completed", 0)
@@ -81,7 +106,7 @@ async def test_a_kill_ends_the_job_with_all_it_started(tools: Tools, tmp_path: P
     assert (await tools("kill", job_id=job["job_id"]))["status"] in ("stopping", "killed")
     ended = await tools("output", job_id=job["job_id"], wait=True)
     assert ended["job"]["status"] == "killed"
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         while _alive(grandchild):  # noqa: ASYNC110 (another process's end has no event here)
             await anyio.sleep(0.01)
     assert (await tools("kill", job_id=job["job_id"]))["status"] == "killed"
@@ -214,7 +239,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-async def test_what_a_model_reads_is_the_text_and_the_state(toolset: Any) -> None:
+async def test_what_a_model_reads_is_the_text_and_the_state(toolset: Any, gate: Gate) -> None:
     registry = Registry()
     registry.add(toolset, namespace="jobs")
 
@@ -222,7 +247,9 @@ async def test_what_a_model_reads_is_the_text_and_the_state(toolset: Any) -> Non
         return str((await registry.call(f"jobs.{name}", arguments)).content[0]["text"])
 
     assert await read("list") == "no jobs"
-    assert "command-1: running" in await read("start", command=python("print('hello')"), label="greet")
+    code = gate.wait + "print('hello')"
+    assert "command-1: running" in await read("start", command=python(code), label="greet")
+    gate.open()
     assert await read("output", job_id="command-1", wait=True) == "hello\n[command-1: completed, exit code 0]"
     assert await read("output", job_id="command-1") == "[no new output]\n[command-1: completed, exit code 0]"
     assert await read("list") == "command-1 [command] completed, exit code 0: greet"

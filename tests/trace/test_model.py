@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 
-from codemode.trace import read_trace
+import pytest
+
+from codemode.trace import read_trace, render_page, render_tree
 from codemode_registry import Event
 from tests.trace.logs import BEGAN, PROGRAM, run_log
 
@@ -54,6 +56,20 @@ def test_a_record_that_makes_no_sense_is_counted_and_disturbs_nothing() -> None:
     trace = read_trace([*broken, *run_log(1)])
     assert trace.unread == 4
     assert [run.status for run in trace.runs] == ["ok"]
+
+
+ODD = [None, True, [], {}, "x", -1, 10**400, 1e300, {"code": [], "message": {}}, {"queued": 10**400, "body": "x"}]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:20])
+def test_a_field_that_holds_anything_at_all_disturbs_nothing(odd: object) -> None:
+    events = run_log(3, failing=[2], denied=[3])
+    for at, event in enumerate(events):
+        for name in event.data:
+            changed = Event(event.seq, event.time, event.type, {**event.data, name: odd})
+            trace = read_trace([*events[:at], changed, *events[at + 1 :]])
+            assert "</html>" in render_page(trace)
+            assert isinstance(render_tree(trace), str)
 
 
 def test_a_warning_is_shown_with_the_run_that_it_is_about() -> None:

@@ -14,12 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from codemode_registry import Event
+from codemode_registry import ABORTED_CODES, DENIED_CODES, Event
 
 SubCallStatus = Literal["done", "failed", "denied", "aborted", "unknown"]
 
-DENIED_CODES = frozenset({"DENIED", "APPROVAL_REJECTED", "APPROVAL_CANCELLED", "APPROVAL_UNAVAILABLE"})
-ABORTED_CODES = frozenset({"ABORTED", "ABORTED_BEFORE_DISPATCH"})
 STAGES = ("queued", "before", "body", "after")
 
 
@@ -221,11 +219,11 @@ class _Reader:
             sub_call_id=call_id,
             name=str(data.get("name", "")),
             arguments=data.get("arguments"),
-            status=_status(settle, error),
+            status=_status(settle, _optional_text(error.get("code"))),
             started=start.time,
             ended=None if settle is None else settle.time,
             line=line if isinstance(line, int) and not isinstance(line, bool) else None,
-            timing={stage: float(value) for stage in STAGES if isinstance(value := timing.get(stage), int | float)},
+            timing={stage: ms for stage in STAGES if (ms := _milliseconds(timing.get(stage))) is not None},
             content=tuple(_list(settle.data.get("content"))) if settle is not None else (),
             error=_optional_text(error.get("message")),
             code=_optional_text(error.get("code")),
@@ -253,12 +251,11 @@ def read_trace(events: Iterable[Event]) -> Trace:
     )
 
 
-def _status(settle: Event | None, error: Mapping[str, Any]) -> SubCallStatus:
+def _status(settle: Event | None, code: str | None) -> SubCallStatus:
     if settle is None:
         return "unknown"
     if not settle.data.get("is_error"):
         return "done"
-    code = error.get("code")
     if code in DENIED_CODES:
         return "denied"
     return "aborted" if code in ABORTED_CODES else "failed"
@@ -272,6 +269,13 @@ def _text(value: object) -> str:
 
 def _optional_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _milliseconds(value: object) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:  # a whole number that no clock counted
+        return None
 
 
 def _list(value: Any) -> list[Any]:
