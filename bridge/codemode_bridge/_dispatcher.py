@@ -37,12 +37,14 @@ from codemode_registry import (
     CancelSignal,
     DispatchLog,
     EventLog,
+    FrozenDict,
     JsonValue,
     Registry,
     ToolCall,
     ToolFailure,
     ToolResult,
     ToolSuccess,
+    appends_at_once,
 )
 
 __all__ = ["CallRecord", "CallStatus", "Dispatcher", "VisibleTool"]
@@ -129,7 +131,6 @@ class Dispatcher:
         events: EventLog | None,
         approver: Approver | None,
         pause: WallPause,
-        group: TaskGroup | None = None,
     ) -> None:
         """Prepare the calls of one run.
 
@@ -142,11 +143,11 @@ class Dispatcher:
             events: where the records go; None: nowhere.
             approver: who is asked about these calls; None: the registry's.
             pause: held while a human is asked.
-            group: where calls run, at least until the dispatcher was left; one of its own when None.
         """
         self._registry = registry
         self._outer = outer
         self._events = events
+        self._at_once = appends_at_once(events)
         self._pause = pause
         self._max_calls = max_calls
         self._settled_signal = CancelSignal()
@@ -160,7 +161,6 @@ class Dispatcher:
             audit=self,
             events=events,
             approver=approver,
-            group=group,
         )
         self._entries: dict[str, _Entry] = {}
         self._over: str | None = None
@@ -171,6 +171,10 @@ class Dispatcher:
         self.concludes_turn = False
         """Whether a successful sub-call asked to end the model's turn."""
         self.bindings: Mapping[str, Binding] = {tool.name: self._binding(tool) for tool in tools}
+
+    def work_in(self, group: TaskGroup) -> None:
+        """Where calls run, at least until the dispatcher was left; without this, in a group of its own."""
+        self._stream.work_in(group)
 
     async def __aenter__(self) -> Dispatcher:
         await self._stream.__aenter__()
@@ -330,23 +334,18 @@ class Dispatcher:
             failures,
         )
         if isinstance(result, ToolFailure):
-            record["error"] = {
-                "message": result.error.message,
-                "code": result.error.code,
-                "name": result.error.name,
-            }
-        record["timing"] = {
-            "queued": timing.queued,
-            "before": timing.before,
-            "body": timing.body,
-            "after": timing.after,
-        }
+            error = result.error
+            record["error"] = FrozenDict({"message": error.message, "code": error.code, "name": error.name})
+        spans = {"queued": timing.queued, "before": timing.before, "body": timing.body, "after": timing.after}
+        record["timing"] = FrozenDict(spans)
         return record
 
     async def _append(self, kind: str, record: dict[str, JsonValue]) -> int:
         assert self._events is not None
+        # All that is in it is frozen, so a log of ours need not look through it; one of another make gets its own.
+        data = FrozenDict(record) if self._at_once else record
         try:
-            return (await self._events.append(kind, record)).seq
+            return (await self._events.append(kind, data)).seq
         except Exception as failure:
             self.broken = f"the event log cannot be written ({type(failure).__name__}: {failure})"
             self._settled_signal.cancel(self.broken)

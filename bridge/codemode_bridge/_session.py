@@ -425,8 +425,9 @@ class _Answer:
 
     def drop(self) -> None:
         """The run is over; a coroutine that never began is told so."""
-        if isinstance(self._awaitable, Coroutine):
-            self._awaitable.close()
+        close: Callable[[], None] | None = getattr(self._awaitable, "close", None)
+        if close is not None:
+            close()
 
     async def give(self) -> None:
         reply = partial(self._session._reply, self._call_id)

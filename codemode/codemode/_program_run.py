@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import anyio
@@ -32,7 +32,16 @@ from codemode_bridge import (
     RunError,
     Usage,
 )
-from codemode_registry import Approver, CodeModeError, EventLog, JsonValue, Registry, RuntimeUnavailableError, ToolCall
+from codemode_registry import (
+    Approver,
+    CodeModeError,
+    EventLog,
+    JsonValue,
+    Registry,
+    RuntimeUnavailableError,
+    ToolCall,
+    appends_at_once,
+)
 
 __all__ = ["Check", "ProgramRun", "RunOutcome"]
 
@@ -92,6 +101,7 @@ class ProgramRun:
         self._limits = limits
         self._events = events
         self._grace = registry.drain_seconds + _GRACE
+        self._at_once = appends_at_once(events)
         self._run_id = uuid.uuid4().hex
         self._check: Check = check
         self._visible = registry.tools(call.scope)
@@ -141,14 +151,18 @@ class ProgramRun:
                 with shield:
                     await self._recorded()
             finally:
-                with anyio.CancelScope(shield=True):
+                if self._at_once:
                     broken = await self._append("code/run-end", self._end())
+                else:
+                    with anyio.CancelScope(shield=True):
+                        broken = await self._append("code/run-end", self._end())
             if broken is not None and self._result.error is None:
                 self._result = replace(broken, logs=self._result.logs)
             over.set()
 
         # A task of its own: asyncio's `task.cancel()` knows no shield, but it ends only the waiting here.
         async with anyio.create_task_group() as working:
+            self._dispatcher.work_in(working)
             working.start_soon(work)
             try:
                 await over.wait()
@@ -236,7 +250,7 @@ class ProgramRun:
             "code_sha256": hashlib.sha256(self._code.encode("utf-8", "surrogatepass")).hexdigest(),
             "description": self._description,
             "tools": [tool.name for tool in self._tools],
-            "limits": asdict(self._limits),
+            "limits": _fields(self._limits),
             "isolation": self._runtime.isolation,
         }
 
@@ -249,8 +263,13 @@ class ProgramRun:
                 told["line"] = error.line
             data["status"] = error.kind
             data["error"] = told
-        data["usage"] = asdict(self._usage())
+        data["usage"] = _fields(self._usage())
         return data
+
+
+def _fields(value: Limits | Usage) -> dict[str, JsonValue]:
+    """What `dataclasses.asdict` gives of flat numbers, without its deep copies."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _failed(kind: ErrorKind, message: str) -> CodeRunResult:

@@ -18,7 +18,7 @@ from ._errors import (
     ToolError,
     describe,
 )
-from ._events import Event, EventLog, JsonlEventLog, MemoryEventLog, read_events
+from ._events import Event, EventLog, JsonlEventLog, MemoryEventLog, appends_at_once, read_events
 from ._explain import did_you_mean, near
 from ._json import FrozenDict, FrozenList, JsonValue, NotJsonError, freeze, known_text, thaw
 from ._registration import Registration
@@ -93,6 +93,7 @@ __all__ = [
     "ToolSuccess",
     "Toolset",
     "Verdict",
+    "appends_at_once",
     "describe",
     "did_you_mean",
     "freeze",

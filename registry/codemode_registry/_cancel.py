@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable
 from typing import Any
 
@@ -65,9 +66,9 @@ class CancelSignal:
 
     def __init__(self) -> None:
         self._reason: str | None = None
-        self._lock = threading.RLock()  # a signal handler may cancel while its own thread is in here
+        self._lock = RLock()  # a signal handler may cancel while its own thread is in here
         self._listeners: dict[object, Callable[[], None]] | None = None
-        self._followers: weakref.WeakSet[CancelSignal] | None = None
+        self._followers: set[weakref.ref[CancelSignal]] | None = None
         self._sources: tuple[CancelSignal, ...] = ()
 
     @property
@@ -89,8 +90,10 @@ class CancelSignal:
             listeners = list((self._listeners or {}).values())
             followers = list(self._followers or ())
             self._listeners = self._followers = None
-        for follower in followers:
-            follower.cancel(reason)
+        for known in followers:
+            follower = known()
+            if follower is not None:
+                follower.cancel(reason)
         for listener in listeners:
             listener()
 
@@ -123,8 +126,8 @@ class CancelSignal:
         with self._lock:
             if self._reason is None:
                 if self._followers is None:
-                    self._followers = weakref.WeakSet()
-                self._followers.add(follower)
+                    self._followers = set()
+                self._followers.add(weakref.ref(follower, self._followers.discard))
                 return
         follower.cancel(self._reason or "cancelled")
 

@@ -57,7 +57,6 @@ class CallStream:
         settle_order: `"submission"`, or `"finish"`: in the order in which bodies end.
         audit: Writes the records.
         mode: The presentation mode where the scope declares none; native by default.
-        group: Where its workers run, at least until the stream was left; one of its own when None.
     """
 
     def __init__(
@@ -72,7 +71,6 @@ class CallStream:
         run_code: Tool | None = None,
         events: EventLog | None = None,
         approver: Approver | None = None,
-        group: TaskGroup | None = None,
     ) -> None:
         if type(max_parallel) is not int or max_parallel < 1:
             raise ValueError(f"max_parallel must be a positive integer, not {max_parallel!r}")
@@ -87,7 +85,7 @@ class CallStream:
         self._run_code = run_code
         self._events = events
         self._approver = approver
-        self._group = group
+        self._group: TaskGroup | None = None
         self._own_group: TaskGroup | None = None
         self._closed: str | None = None
         self._queue: deque[CallTicket] = deque()
@@ -109,6 +107,10 @@ class CallStream:
         """A worker was called and has not looked yet."""
         self._gone: anyio.Event | None = None
         """Set when the last worker is gone."""
+
+    def work_in(self, group: TaskGroup) -> None:
+        """Where its workers run, at least until the stream was left; without this, in a group of its own."""
+        self._group = group
 
     async def __aenter__(self) -> Self:
         if self._group is None:
