@@ -9,6 +9,7 @@ Nothing here changes what any code does. It is done once, in the zygote, when al
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 from collections.abc import Callable
@@ -36,6 +37,9 @@ def pack(practise: Callable[[], object]) -> object:
     gc.collect()
     small = [_fill(size, size) for size in range(_STEP, _LARGEST_SMALL + 1, _STEP)]
     large = [_fill(size, size + _CHUNK_HEADER) for size in range(_LARGEST, _LARGEST_SMALL, -_LARGE_STEP)]
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # glibc: what it holds in reserve would be mapped in every child
+        libc.malloc_trim(0)
     return small, large
 
 

@@ -103,8 +103,8 @@ class CallStream:
         self._workers: dict[anyio.CancelScope, None] = {}
         self._resting: list[anyio.Event] = []
         """What wakes each worker that has nothing to do."""
-        self._coming = False
-        """A worker was called and has not looked yet."""
+        self._coming = 0
+        """Workers that were called and have not looked yet."""
         self._gone: anyio.Event | None = None
         """Set when the last worker is gone."""
 
@@ -216,7 +216,7 @@ class CallStream:
             settling._grant()
         elif self._queue:
             if self._may_take():
-                self._call_worker()
+                self._call_workers()
         elif self._idle is not None and not self._active:
             self._idle.set()
 
@@ -237,16 +237,18 @@ class CallStream:
 
     # ---- workers: starts are taken here ----
 
-    def _call_worker(self) -> None:
-        if self._coming:
-            return
-        self._coming = True
-        if self._resting:
-            self._resting.pop().set()
-        elif self._group is None:
-            raise RuntimeError("a stream is entered before calls are submitted")
-        else:
-            self._group.start_soon(self._work)
+    def _call_workers(self) -> None:
+        """Call as many as could be of use: no more than calls run now, so that calls that never wait are left to one."""
+        running = len(self._active)
+        wanted = min(len(self._queue), self._max_parallel - running, max(running, 1))
+        while self._coming < wanted:
+            if self._group is None:
+                raise RuntimeError("a stream is entered before calls are submitted")
+            self._coming += 1
+            if self._resting:
+                self._resting.pop().set()
+            else:
+                self._group.start_soon(self._work)
 
     def _take(self) -> CallTicket | None:
         """The next call, if it may start; it has begun to."""
@@ -263,7 +265,7 @@ class CallStream:
 
     async def _work(self) -> None:
         """Drive calls, one after the other; cancelled by its own scope alone."""
-        self._coming = False
+        self._coming -= 1
         with anyio.CancelScope(shield=True) as scope:
             self._workers[scope] = None
             try:
@@ -298,7 +300,7 @@ class CallStream:
             await bell.wait()
         finally:
             if bell.is_set():
-                self._coming = False
+                self._coming -= 1
             else:
                 self._resting.remove(bell)
 

@@ -6,6 +6,7 @@ run (its random numbers, its text) are made when that run first imports them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -153,7 +154,7 @@ def preload() -> None:
     """Load what listed functions import or read lazily, so that it is there after the seal."""
     import codecs
 
-    from .._direct import common_names, host_names, mutable_names
+    from .._direct import common_names, host_names, learn, mutable_names
 
     for encoding in _ENCODINGS.split():
         try:
@@ -162,6 +163,8 @@ def preload() -> None:
             continue
     _timing.preload_zones()
     _concurrent.hide_paths()
+    if sys.platform == "linux":
+        learn()
     common_names()
     host_names()
     mutable_names()

@@ -23,6 +23,9 @@ _ZONE_KEY: Final = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 _DATA: Final[dict[str, bytes]] = {}
 """Zone key -> the bytes of its file, read before the seal: 0.5 MB for all of them."""
 
+_SAME: Final[dict[bytes, bytes]] = {}
+"""Each file once: many keys are links to one zone."""
+
 _MADE: Final[dict[str, zoneinfo.ZoneInfo]] = {}
 """Zones that programs of this process have asked for."""
 
@@ -48,7 +51,7 @@ def _zone_bytes(key: str) -> bytes | None:
         except OSError:
             continue
         if data.startswith(b"TZif"):
-            _DATA[key] = data
+            data = _DATA[key] = _SAME.setdefault(data, data)
             return data
     return None
 
