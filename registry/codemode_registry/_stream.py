@@ -100,7 +100,7 @@ class CallStream:
         """Whose ordered work is being done."""
         self._idle: anyio.Event | None = None
         """Set when nothing is queued and nothing runs; the stream's end waits for it."""
-        self._workers: dict[anyio.CancelScope, None] = {}
+        self._workers = 0
         self._resting: list[anyio.Event] = []
         """What wakes each worker that has nothing to do."""
         self._coming = 0
@@ -197,9 +197,10 @@ class CallStream:
         if self._closed is None:
             self._closed = reason
         for ticket in list(self._active):
-            ticket._signal.cancel(reason)
-        for scope in self._workers:
-            scope.cancel()
+            ticket._stop(reason)
+        while self._resting:
+            self._resting.pop().set()
+            self._coming += 1
         while self._queue:
             self._queue.popleft()._abandon(reason)
         self._advance()
@@ -267,11 +268,11 @@ class CallStream:
         """Drive calls, one after the other; cancelled by its own scope alone."""
         self._coming -= 1
         with anyio.CancelScope(shield=True) as scope:
-            self._workers[scope] = None
+            self._workers += 1
             try:
                 await self._drive_what_comes(scope)
             finally:
-                del self._workers[scope]
+                self._workers -= 1
                 if self._gone is not None and not self._workers:
                     self._gone.set()
                 self._advance()

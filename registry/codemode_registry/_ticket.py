@@ -88,9 +88,7 @@ class CallTicket:
             self._stream._forget(self)
             self._abandon(reason)
         elif self.status == "running":
-            self._signal.cancel(reason)
-            if self._scope is not None:
-                self._scope.cancel()
+            self._stop(reason)
 
     async def wait(self) -> ToolResult:
         """The call's result.
@@ -131,6 +129,11 @@ class CallTicket:
         finally:
             self._scope = None
             self._close("settled" if self._result is not None else "abandoned")
+
+    def _stop(self, reason: str) -> None:
+        self._signal.cancel(reason)
+        if self._scope is not None:
+            self._scope.cancel()
 
     def _abandon(self, reason: str) -> None:
         self._reason = reason

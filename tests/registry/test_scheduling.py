@@ -374,6 +374,7 @@ async def test_cancelling_the_waiter_of_a_queued_call_lets_the_others_pass() -> 
             await gates["a"].until_entered()
             await anyio.wait_all_tasks_blocked()
             scope.cancel()
+            await anyio.wait_all_tasks_blocked()
             for gate in gates.values():
                 gate.open.set()
             assert ok(await third.wait()) == "done"
