@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
@@ -785,3 +786,56 @@ def test_any_mix_of_cancelled_waiters_ends_with_every_start_settled(
     assert [str(index) for index, status in enumerate(statuses) if status == "settled"] == starts
     assert set(statuses) <= {"settled", "abandoned"}
     assert not registry._live
+
+
+async def test_no_call_sees_the_context_variables_that_another_left() -> None:
+    registry = Registry()
+    seen: list[str] = []
+
+    async def body(arguments: Any, ctx: ToolContext) -> None:
+        seen.append(_LEFT.get("nothing"))
+        _LEFT.set(ctx.call.call_id)
+
+    registry.register(raw("t", body, concurrency_safe=True))
+    async with stream_of(registry, Audit()) as stream:
+        for index in range(5):
+            await stream.submit("t", {}, call_id=str(index)).wait()
+        for index in range(5):
+            stream.submit("t", {}, call_id=f"at once {index}")
+    assert seen == ["nothing"] * 10
+
+
+_LEFT: ContextVar[str] = ContextVar("left")
+
+
+async def test_calls_that_never_wait_are_all_driven_by_few_tasks() -> None:
+    registry = Registry()
+    drivers: set[object] = set()
+
+    async def body(arguments: Any, ctx: ToolContext) -> None:
+        drivers.add(anyio.get_current_task().id)
+
+    registry.register(raw("t", body, concurrency_safe=True))
+    async with stream_of(registry, Audit()) as stream:
+        for index in range(200):
+            stream.submit("t", {}, call_id=str(index))
+    assert len(drivers) <= 10
+
+
+async def test_what_a_worker_was_driving_when_it_was_withdrawn_ends_and_the_others_go_on() -> None:
+    registry = Registry()
+    gates = gated(registry, "a", "b")
+    ended: list[str] = []
+    with anyio.fail_after(WAIT):
+        async with stream_of(registry, Audit()) as stream:
+            tickets = [
+                stream.submit(name, {}, call_id=name, on_end=lambda ticket: ended.append(ticket.call_id))
+                for name in ("a", "b", "b")
+            ]
+            await gates["a"].until_entered()
+            tickets[0].withdraw()
+            failed(await tickets[0].wait(), "ABORTED")
+            gates["b"].open.set()
+            for ticket in tickets[1:]:
+                assert ok(await ticket.wait()) == "done"
+    assert ended == ["a", "b", "b"]
