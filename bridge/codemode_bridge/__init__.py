@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from codemode_bridge._bindings import VisibleTool, VisibleTools
     from codemode_bridge._clock import PauseClock
     from codemode_bridge._contract import (
         Binding,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
         Usage,
         WallPause,
     )
-    from codemode_bridge._dispatcher import CallRecord, Dispatcher, VisibleTool
+    from codemode_bridge._dispatcher import CallRecord, Dispatcher
     from codemode_bridge._limits import Limits
     from codemode_bridge._process_runtime import ProcessRuntime
     from codemode_bridge._self_check import SelfCheckFailed, runtime_self_check
@@ -46,6 +47,7 @@ __all__ = [
     "SelfCheckFailed",
     "Usage",
     "VisibleTool",
+    "VisibleTools",
     "WallPause",
     "run_unrestricted",
     "runtime_self_check",
@@ -53,7 +55,8 @@ __all__ = [
 
 _HOMES = {
     "_clock": "PauseClock",
-    "_dispatcher": "CallRecord Dispatcher VisibleTool",
+    "_bindings": "VisibleTool VisibleTools",
+    "_dispatcher": "CallRecord Dispatcher",
     "_limits": "Limits",
     "_process_runtime": "ProcessRuntime",
     "_self_check": "SelfCheckFailed runtime_self_check",

@@ -16,7 +16,7 @@ Rules
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,6 +24,7 @@ from typing import Literal, cast
 
 from anyio.abc import TaskGroup
 
+from codemode_bridge._bindings import Bindings, VisibleTool, VisibleTools
 from codemode_bridge._contract import Binding, BindingError, Reply, WallPause
 from codemode_registry import (
     ABORTED_CODES,
@@ -47,24 +48,9 @@ from codemode_registry import (
     appends_at_once,
 )
 
-__all__ = ["CallRecord", "CallStatus", "Dispatcher", "VisibleTool"]
+__all__ = ["CallRecord", "CallStatus", "Dispatcher"]
 
 CallStatus = Literal["done", "failed", "denied", "abandoned", "aborted"]
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleTool:
-    """A tool that a program is given, with the spelling that its stub has."""
-
-    name: str
-    """The full name."""
-    namespace: str | None
-    method: str
-    """What the program writes after the dot; empty where only brackets reach it."""
-    parameters: tuple[str, ...]
-    """In the order of the stub."""
-    signature: str
-    """One line, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +111,7 @@ class Dispatcher:
         registry: Registry,
         *,
         outer: ToolCall,
-        tools: Sequence[VisibleTool],
+        tools: VisibleTools,
         max_calls: int,
         max_parallel: int,
         events: EventLog | None,
@@ -170,7 +156,7 @@ class Dispatcher:
         """What sub-calls deferred to the outer result, in the order in which they settled."""
         self.concludes_turn = False
         """Whether a successful sub-call asked to end the model's turn."""
-        self.bindings: Mapping[str, Binding] = {tool.name: self._binding(tool) for tool in tools}
+        self.bindings: Mapping[str, Binding] = Bindings(tools, self._binding)
 
     def work_in(self, group: TaskGroup) -> None:
         """Where calls run, at least until the dispatcher was left; without this, in a group of its own."""

@@ -54,7 +54,11 @@ def encode(value: object) -> bytes:
     Raises:
         ValueError: the value is not JSON (NaN, a foreign object, nesting without end).
     """
-    body = encode_body(value)
+    return framed(encode_body(value))
+
+
+def framed(body: bytes) -> bytes:
+    """One frame of a body that is encoded already."""
     return len(body).to_bytes(HEADER, "big") + body
 
 
@@ -69,7 +73,7 @@ def encode_reply(call_id: int, value: object) -> bytes:
     if text is not None:
         with contextlib.suppress(UnicodeEncodeError):  # A lone surrogate has no UTF-8 form.
             body = b'{"type":"reply","id":%d,"ok":true,"value":%b}' % (call_id, text.encode())
-            return len(body).to_bytes(HEADER, "big") + body
+            return framed(body)
     return encode({"type": "reply", "id": call_id, "ok": True, "value": value})
 
 

@@ -27,9 +27,9 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from codemode_bridge import _clock
+from codemode_bridge._bindings import listing
 from codemode_bridge._children import Child, Exit
 from codemode_bridge._contract import (
-    Binding,
     BindingError,
     CodeRunRequest,
     CodeRunResult,
@@ -38,7 +38,7 @@ from codemode_bridge._contract import (
     Usage,
 )
 from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
-from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body, encode_reply
+from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body, encode_reply, framed
 from codemode_bridge._ledger import Ledger
 from codemode_bridge._wire import Call, Cancel, Done, Flood, Log
 from codemode_registry import CancelSignal
@@ -178,8 +178,11 @@ class Session:
         }
         if self._unrestricted:
             options["unrestricted"] = True
-        tools = [_tool(binding) for binding in request.bindings.values()]
-        return encode({"type": "run", "program": request.program, "tools": tools, "options": options})
+        head = b'{"type":"run","program":%b,"options":%b,"tools":' % (
+            encode_body(request.program),
+            encode_body(options),
+        )
+        return framed(b"".join((head, listing(request.bindings), b"}")))
 
     async def _receive(self) -> None:
         """Take what the child sends, until the run has an outcome."""
@@ -444,16 +447,6 @@ class _Answer:
 
 def _refusal(call_id: int, message: str) -> bytes:
     return encode({"type": "reply", "id": call_id, "ok": False, "message": message})
-
-
-def _tool(binding: Binding) -> dict[str, object]:
-    return {
-        "name": binding.name,
-        "namespace": binding.namespace,
-        "method": binding.method or binding.name,
-        "parameters": binding.parameters,
-        "signature": binding.signature,
-    }
 
 
 def _foreign(error: Exception) -> str:

@@ -249,7 +249,7 @@ class ProgramRun:
             "run_id": self._run_id,
             "code_sha256": hashlib.sha256(self._code.encode("utf-8", "surrogatepass")).hexdigest(),
             "description": self._description,
-            "tools": [tool.name for tool in self._tools],
+            "tools": self._tools.names,
             "limits": _fields(self._limits),
             "isolation": self._runtime.isolation,
         }

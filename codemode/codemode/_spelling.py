@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from codemode_bridge import VisibleTool
+from codemode_bridge import VisibleTool, VisibleTools
 from codemode_registry import Tool
 from codemode_stubs import method_spellings, signature
 
@@ -19,11 +19,11 @@ __all__ = ["visible_tools"]
 _KEPT = 16
 """Sets of tools: one a scope that is in use, with room for changes."""
 
-_known: OrderedDict[tuple[int, ...], tuple[tuple[Tool, ...], tuple[VisibleTool, ...]]] = OrderedDict()
+_known: OrderedDict[tuple[int, ...], tuple[tuple[Tool, ...], VisibleTools]] = OrderedDict()
 _lock = threading.Lock()
 
 
-def visible_tools(tools: Sequence[Tool]) -> tuple[VisibleTool, ...]:
+def visible_tools(tools: Sequence[Tool]) -> VisibleTools:
     """Spell each tool as its stub does, in the order given."""
     key = tuple(map(id, tools))
     with _lock:
@@ -31,7 +31,7 @@ def visible_tools(tools: Sequence[Tool]) -> tuple[VisibleTool, ...]:
         if known is not None:
             _known.move_to_end(key)
             return known[1]
-    spelled = tuple(
+    spelled = VisibleTools(
         VisibleTool(
             name=tool.full_name,
             namespace=tool.namespace,

@@ -239,7 +239,7 @@ class CallStream:
     # ---- workers: starts are taken here ----
 
     def _call_workers(self) -> None:
-        """Call as many as could be of use: no more than calls run now, so that calls that never wait are left to one."""
+        """Call as many as could be of use: no more than calls run now, so calls that never wait are left to one."""
         running = len(self._active)
         wanted = min(len(self._queue), self._max_parallel - running, max(running, 1))
         while self._coming < wanted:

@@ -16,8 +16,8 @@ import pytest
 import trio
 
 from codemode import _program_run, _spelling
-from codemode_bridge import Binding
-from codemode_bridge._dispatcher import Dispatcher, VisibleTool
+from codemode_bridge import Binding, VisibleTool
+from codemode_bridge._dispatcher import Dispatcher
 from codemode_registry import (
     Allow,
     CallStream,
