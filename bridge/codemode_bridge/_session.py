@@ -17,8 +17,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from codemode_bridge import _clock
+from codemode_bridge._awaited import AwaitedCall, foreign
 from codemode_bridge._bindings import listing
 from codemode_bridge._children import Child, Exit
 from codemode_bridge._contract import (
@@ -40,6 +40,7 @@ from codemode_bridge._contract import (
 from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
 from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body, encode_reply, framed
 from codemode_bridge._ledger import Ledger
+from codemode_bridge._outbox import Outbox
 from codemode_bridge._wire import Call, Cancel, Done, Flood, Log
 from codemode_registry import CancelSignal
 
@@ -49,9 +50,6 @@ _LONG_READ = 1024 * 1024
 _READS_A_TURN = 8
 # The clocks are never looked at more often than this; a limit is kept to within as much.
 _SHORTEST_CHECK = 0.01
-# While so much waits to be taken by the child, nothing more is read from it: a child that asks and never listens
-# fills its own memory, not the host's.
-_MOST_UNSENT = 4 * 1024 * 1024
 # How long a child that reported a fault may live on.
 _LAST_WORDS_SECONDS = 0.5
 _MIB = 1024 * 1024
@@ -90,9 +88,7 @@ class Session:
         self._frame_bytes = longest + _MIB
         self._decoder = FrameDecoder(frame_bytes=self._frame_bytes, memory_bytes=limits.memory_bytes)
         self._ledger = Ledger(limits.output_bytes)
-        self._unsent: deque[memoryview] = deque()
-        self._unsent_bytes = 0
-        self._room: anyio.Event | None = None  # Set by `_drain` when reading may go on.
+        self._outbox = Outbox(child.bridge, lambda: self._start(self._outbox.drain))
         self._scope: anyio.CancelScope | None = None
         """Around the wait for what comes next."""
         self._tasks: TaskGroup | None = None
@@ -117,7 +113,7 @@ class Session:
         stop = self._closing if request.cancel is None else CancelSignal.any(request.cancel, self._closing)
         try:
             self._compute_before = _clock.cpu_seconds(child.pid) or 0.0
-            self._send(self._run_frame())
+            self._outbox.send(self._run_frame())
             child.wire.run_sent()
             self._meanwhile()
             forget = stop._when_set(lambda: self._stopped(stop))
@@ -132,7 +128,7 @@ class Session:
         finally:
             child.end()
             for submitted in self._calls.values():
-                if isinstance(submitted, _Answer):
+                if isinstance(submitted, AwaitedCall):
                     submitted.drop()
         return self._result()
 
@@ -151,6 +147,7 @@ class Session:
             if self._outcome is None:
                 self._look_at_clocks()
         if self._outcome is not None:
+            self._outbox.closed = True
             self._measure()
             if not self._exit_wanted:
                 self._child.end()
@@ -189,9 +186,8 @@ class Session:
         bridge, decoder = self._child.bridge, self._decoder
         turns = 0
         while self._outcome is None:
-            if self._unsent_bytes > _MOST_UNSENT:
-                self._room = anyio.Event()
-                await self._room.wait()
+            if self._outbox.full:
+                await self._outbox.room()
                 continue
             size = min(max(decoder.wanted(), _READ), _LONG_READ)
             try:
@@ -279,13 +275,13 @@ class Session:
             if binding.submit is not None:
                 self._calls[call.id] = binding.submit(call.arguments, call.line, partial(self._reply, call.id))
             else:
-                answer = _Answer(self, call.id, binding.call(call.arguments))
-                self._calls[call.id] = answer
-                self._start(answer.give)
+                awaited = AwaitedCall(binding.call(call.arguments), partial(self._reply, call.id))
+                self._calls[call.id] = awaited
+                self._start(awaited.run)
         except BindingError as error:
             self._refuse(call.id, error.message)
         except Exception as error:
-            self._refuse(call.id, _foreign(error))
+            self._refuse(call.id, foreign(error))
 
     def _reply(self, call_id: int, value: Any, refused: str | None) -> None:
         """A call ended."""
@@ -294,55 +290,13 @@ class Session:
             self._refuse(call_id, refused)
         elif self._outcome is None and self._child.wire.may_reply(call_id):
             try:
-                self._send(encode_reply(call_id, value))
+                self._outbox.send(encode_reply(call_id, value))
             except ValueError as error:
-                self._send(_refusal(call_id, _foreign(error)))
+                self._outbox.send(_refusal(call_id, foreign(error)))
 
     def _refuse(self, call_id: int, message: str) -> None:
         if self._outcome is None and self._child.wire.may_reply(call_id):
-            self._send(_refusal(call_id, message))
-
-    # -- out ----------------------------------------------------------------------------------------------------
-
-    def _send(self, frame: bytes) -> None:
-        if not self._unsent:
-            try:
-                sent = self._child.bridge.send(frame)
-            except BlockingIOError:
-                sent = 0
-            except OSError:
-                return  # The child is gone; reading says so.
-            if sent == len(frame):
-                return
-            self._start(self._drain)
-            self._unsent.append(memoryview(frame)[sent:])
-            self._unsent_bytes += len(frame) - sent
-        else:
-            self._unsent.append(memoryview(frame))
-            self._unsent_bytes += len(frame)
-
-    async def _drain(self) -> None:
-        while self._unsent and self._outcome is None:
-            await anyio.wait_writable(self._child.bridge)
-            self._flush()
-            if self._room is not None and self._unsent_bytes <= _MOST_UNSENT:
-                self._room.set()
-
-    def _flush(self) -> None:
-        try:
-            while self._unsent and self._outcome is None:
-                first = self._unsent[0]
-                sent = self._child.bridge.send(first)
-                self._unsent_bytes -= sent
-                if sent == len(first):
-                    self._unsent.popleft()
-                else:
-                    self._unsent[0] = first[sent:]
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._unsent.clear()
-            self._unsent_bytes = 0
+            self._outbox.send(_refusal(call_id, message))
 
     # -- limits -------------------------------------------------------------------------------------------------
 
@@ -414,41 +368,5 @@ class Session:
         )
 
 
-class _Answer:
-    """A call that is awaited in a task of its own."""
-
-    def __init__(self, session: Session, call_id: int, awaitable: Awaitable[Any]) -> None:
-        self._session = session
-        self._call_id = call_id
-        self._awaitable = awaitable
-        self._scope = anyio.CancelScope()
-
-    def withdraw(self) -> None:
-        self._scope.cancel()
-
-    def drop(self) -> None:
-        """The run is over; a coroutine that never began is told so."""
-        close: Callable[[], None] | None = getattr(self._awaitable, "close", None)
-        if close is not None:
-            close()
-
-    async def give(self) -> None:
-        reply = partial(self._session._reply, self._call_id)
-        with self._scope:
-            try:
-                value = await self._awaitable
-            except BindingError as error:
-                reply(None, error.message)
-            except Exception as error:
-                reply(None, _foreign(error))
-            else:
-                reply(value, None)
-
-
 def _refusal(call_id: int, message: str) -> bytes:
     return encode({"type": "reply", "id": call_id, "ok": False, "message": message})
-
-
-def _foreign(error: Exception) -> str:
-    """A binding's own failure, which is the host's: the program learns its class and text and goes on."""
-    return f"{type(error).__name__}: {error}"
