@@ -1,15 +1,21 @@
 """The front door of the command line: `codemode` and `python -m codemode`.
 
-Here is only what must work without the extra [cli]: saying how to get it, and what goes before any other file.
+Here is only what must work without the extra [cli]: saying how to get it; and what goes before any other file is
+opened or imported, the start of the children's zygote among it.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import sys
 
 _NEEDED = ("typer", "rich", "pydantic_settings")
+_RUN_A_PROGRAM = ("run", "demo")
+"""Commands whose children's zygote comes up while this process imports what it needs."""
+_YOUNG_OBJECTS = 50_000
+"""Objects between two looks for garbage: with Python's 700, a command looks a hundred times while it only imports."""
 
 
 def _open_closed_streams() -> None:
@@ -31,6 +37,11 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    gc.set_threshold(_YOUNG_OBJECTS)
+    if sys.argv[1:2] and sys.argv[1] in _RUN_A_PROGRAM and os.environ.get("CODEMODE_START") != "late":
+        from codemode_bridge._zygotes import begin
+
+        begin()
     from codemode._cli._app import run_app
 
     sys.exit(run_app())

@@ -42,7 +42,6 @@ from codemode_registry import (
     ToolSuccess,
     thaw,
 )
-from codemode_stubs import render_stubs
 
 __all__ = ["CodeMode", "Mode"]
 
@@ -247,10 +246,14 @@ class CodeMode:
 
     def instructions(self, scope: Scope | None = None) -> str:
         """Prompt text: how to write programs, and the stubs of the tools that the scope sees."""
+        from codemode_stubs import render_stubs  # a host that only runs programs renders no stubs
+
         return instructions(render_stubs(self.registry.tools(self._scope(scope)), form="prompt"))
 
     def stubs(self, scope: Scope | None = None) -> str:
         """The text of the stub module of the tools that the scope sees."""
+        from codemode_stubs import render_stubs
+
         return render_stubs(self.registry.tools(self._scope(scope)), form="pyi")
 
     async def _through(

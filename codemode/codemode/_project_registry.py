@@ -26,7 +26,7 @@ from codemode_registry import Toolset as ToolsetProtocol
 
 from ._policies import PolicyRules, install_policies
 from ._project import Project, ProjectError, limits_of, policy_rules
-from .toolsets import Toolset, fs_tools, job_tools, sqlite_tools
+from .toolsets import Toolset
 
 if TYPE_CHECKING:
     from codemode_bridge import Limits
@@ -185,6 +185,10 @@ def _add(
 
 def _toolsets(project: Project, flags: Flags) -> Iterator[tuple[Toolset, str]]:
     said = project.content.toolsets
+    if flags.fs is None and flags.sqlite is None and said.fs is None and said.sqlite is None and said.jobs is None:
+        return
+    from .toolsets import fs_tools, job_tools, sqlite_tools  # with what they are made of, which no other run loads
+
     try:
         if flags.fs is not None:
             yield fs_tools(flags.fs, write=flags.fs_write), f"fs {flags.fs}"

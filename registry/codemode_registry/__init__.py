@@ -4,6 +4,8 @@ Knows nothing of programs; a host can use it alone. What is public stands here; 
 this package, and what rooms above may use of it is in the README.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._approval import ApprovalPolicy, Approver
 from ._audit import NativeAudit
 from ._call import ApprovalRequest, CallAudit, CallTiming, CallToken, DispatchLog, ToolCall, ToolRequest
@@ -38,7 +40,9 @@ from ._stream import CallStream
 from ._surface import Surface, Toolset
 from ._ticket import CallTicket
 from ._tool import RUN_CODE, Tool, ToolAnnotations, ToolContext
-from ._typed import function_tool
+
+if TYPE_CHECKING:
+    from ._typed import function_tool
 
 __all__ = [
     "ABORTED_CODES",
@@ -103,3 +107,12 @@ __all__ = [
     "read_events",
     "thaw",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The one name that needs pydantic proper: a host of raw tools does not pay for loading it (PEP 562).
+    if name == "function_tool":
+        from ._typed import function_tool
+
+        return function_tool
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,17 +18,18 @@ import contextvars
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
-import outcome as outcomes
 import sniffio
-import trio
 
 from ._cancel import CancelSignal, LoopDoor
 from ._errors import leaves
-from ._loops import asyncio_cancellation, asyncio_task
+from ._loops import asyncio_cancellation, asyncio_task, current_task, trio_cancellation
+
+if TYPE_CHECKING:
+    import outcome as outcomes
 
 
 @dataclass(slots=True)
@@ -50,23 +51,13 @@ def leaves_the_call(error: BaseException) -> bool:
     A cancellation that belongs to another loop, or that nobody asked of this task, is a failure of whoever raised it.
     """
     for leaf in leaves(error):
-        if isinstance(leaf, (KeyboardInterrupt, SystemExit, GeneratorExit, trio.Cancelled)):
+        if isinstance(leaf, (KeyboardInterrupt, SystemExit, GeneratorExit, *trio_cancellation())):
             return True
         if isinstance(leaf, asyncio_cancellation()):
             task = asyncio_task()
             if task is not None and task.cancelling():
                 return True
     return False
-
-
-def _current_task() -> object:
-    task = asyncio_task()
-    if task is not None:
-        return task
-    try:
-        return trio.lowlevel.current_task()
-    except RuntimeError:  # nobody runs: a coroutine is being closed
-        return None
 
 
 def _cancellations(task: object) -> int:
@@ -84,7 +75,7 @@ class _Stop:
         self.scope = scope
         self.at: float | None = None
         self._door = LoopDoor()
-        self._task = _current_task()
+        self._task = current_task()
         self._cancelling = _cancellations(self._task)
         self.forget = signal._listen(self._fired)
 
@@ -102,11 +93,11 @@ class _Stop:
     def is_the_bodys(self, error: BaseException) -> bool:
         """Whether the body raised it for reasons of its own: then it has merely failed."""
         for leaf in leaves(error):
-            if isinstance(leaf, (KeyboardInterrupt, SystemExit, trio.Cancelled)):
+            if isinstance(leaf, (KeyboardInterrupt, SystemExit, *trio_cancellation())):
                 return False
             if isinstance(leaf, asyncio_cancellation()) and self.caller_is_cancelled():
                 return False
-            if isinstance(leaf, GeneratorExit) and _current_task() is not self._task:
+            if isinstance(leaf, GeneratorExit) and current_task() is not self._task:
                 return False  # our coroutine is being closed from outside
         return True
 
@@ -168,6 +159,8 @@ async def run_thread(
         name: The thread's name.
         ended: How it ended is put here.
     """
+    import trio.lowlevel  # under asyncio the first sync body pays for loading it, and no other host does
+
     result: list[outcomes.Outcome[Any]] = []
     done = anyio.Event()
     door = LoopDoor()

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
-import trio
 
 from ._loops import asyncio_loop
 
@@ -33,6 +32,8 @@ class LoopDoor:
         """The loop's clock; unlike anyio's it can be read in a callback, where no task runs."""
         loop = asyncio_loop()
         if loop is None:
+            import trio  # whose loop runs
+
             self.in_asyncio = False
             self._post = trio.lowlevel.current_trio_token().run_sync_soon
             self.time = trio.current_time
@@ -52,7 +53,7 @@ class LoopDoor:
         """Run `fn` in the loop at its next step. A loop that is gone ignores it."""
         try:
             self._post(fn, *args)
-        except (RuntimeError, trio.RunFinishedError):
+        except RuntimeError:  # asyncio's own; trio's RunFinishedError is one too
             return
 
 

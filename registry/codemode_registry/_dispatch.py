@@ -33,7 +33,7 @@ from ._loops import sync_failures
 from ._result import CallError, ToolFailure, ToolResult, ToolSuccess, as_content, as_contexts, text_content
 from ._run import Run, with_contexts
 from ._tool import RUN_CODE, Tool, ToolContext
-from ._typed import OutputError, TypedBody
+from ._typed_body import OutputError, TypedBody
 
 
 class PipelineError(CodeModeError):

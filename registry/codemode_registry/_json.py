@@ -21,15 +21,27 @@ import gc
 import json
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, SupportsIndex, TypeAlias, cast
 
 from ._errors import CodeModeError
 
 if TYPE_CHECKING:
     JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 else:
-    # A recursive alias of our own could not be resolved where a tool's annotation names it; pydantic's can, anywhere.
-    from pydantic import JsonValue as JsonValue
+
+    class _AnyJson:
+        """Makes pydantic take an annotation as its own `JsonValue`: a recursive alias of ours could not be resolved
+        where a tool names it, and importing pydantic's would load pydantic for hosts that have no typed tool."""
+
+        def __get_pydantic_core_schema__(self, source: object, handler: Any) -> Any:
+            from pydantic import JsonValue
+
+            return handler.generate_schema(JsonValue)
+
+        def __repr__(self) -> str:
+            return "JsonValue"
+
+    JsonValue = Annotated[Any, _AnyJson()]
 
 MAX_DEPTH = 500
 """Containers inside containers. Python stands 1,000 frames; json.dumps and jsonschema-rs stand this depth too."""

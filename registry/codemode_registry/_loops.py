@@ -1,9 +1,10 @@
-"""asyncio, asked about without being loaded.
+"""asyncio and trio, asked about without being loaded: which loop runs here, its task, its cancellation.
 
 Rules
-- Where only trio runs nobody needs asyncio, and loading it is a good part of a cold start. Who has not loaded it can
-  have no loop of it, no task, and no cancellation; so everything here looks at what is loaded, and answers "none".
+- A host runs one of them, and loading the other is a good part of a cold start. Who has not loaded a library can have
+  no loop of it, no task, and no cancellation; so everything here looks at what is loaded, and answers "none".
 - A module that another thread is in the middle of loading counts as not loaded: its loop cannot be running here yet.
+- No other module of the house imports asyncio or trio, but where its loop is known to run or a thread is wanted.
 """
 
 from __future__ import annotations
@@ -35,6 +36,24 @@ def asyncio_task() -> asyncio.Task[Any] | None:
 def asyncio_cancellation() -> tuple[type[BaseException], ...]:
     """asyncio's CancelledError, for `isinstance` and `except`; nothing where it is not loaded."""
     error: Any = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", None)
+    return () if error is None else (error,)
+
+
+def current_task() -> object:
+    """The task of either loop that runs in this thread; None where none runs, as when a coroutine is being closed."""
+    task = asyncio_task()
+    if task is not None:
+        return task
+    running: Any = getattr(sys.modules.get("trio.lowlevel"), "current_task", None)
+    try:
+        return running() if running is not None else None
+    except RuntimeError:
+        return None
+
+
+def trio_cancellation() -> tuple[type[BaseException], ...]:
+    """trio's Cancelled, for `isinstance` and `except`; nothing where it is not loaded."""
+    error: Any = getattr(sys.modules.get("trio"), "Cancelled", None)
     return () if error is None else (error,)
 
 

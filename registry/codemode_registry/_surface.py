@@ -22,7 +22,6 @@ from ._layers import Hook, Layer
 from ._logging import LOGGER
 from ._registration import Registration
 from ._tool import ConcurrencySafe, Tool, ToolAnnotations
-from ._typed import function_tool
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _APPROVAL_POLICIES = ("ask", "never")
@@ -35,6 +34,12 @@ class Toolset(Protocol):
     def tools(self) -> Iterable[Tool]:
         """The tools, fresh or shared."""
         ...
+
+
+def _function_tool(function: Any, **options: Any) -> Tool:
+    from ._typed import function_tool  # with pydantic, which a host of raw tools never loads
+
+    return function_tool(function, **options)
 
 
 def _items(toolset: Any) -> Any:
@@ -99,11 +104,11 @@ class Surface:
         if function is None:
 
             def decorate(decorated: _F) -> _F:
-                self.register(function_tool(decorated, name=name, description=description, **options))
+                self.register(_function_tool(decorated, name=name, description=description, **options))
                 return decorated
 
             return decorate
-        self.register(function_tool(function, name=name, description=description, **options))
+        self.register(_function_tool(function, name=name, description=description, **options))
         return function
 
     def register(self, tool: Tool) -> Registration:
@@ -126,7 +131,7 @@ class Surface:
         """
         tools: list[Tool] = []
         for item in _items(toolset):
-            tool = item if isinstance(item, Tool) else function_tool(item)
+            tool = item if isinstance(item, Tool) else _function_tool(item)
             tools.append(tool if namespace is None else tool.in_namespace(namespace))
         return self._register(tools)
 

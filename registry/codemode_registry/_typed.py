@@ -1,6 +1,7 @@
 """A Python function as a tool: its annotations are the schemas, its docstring the descriptions.
 
 Rules
+- Everything of pydantic proper is here, and nobody imports this module before a function is made a tool.
 - The schema decides what JSON is accepted: the arguments are checked against it first, strictly (`true` is no integer,
   `"1"` is none, `1.0` is one). Only then does pydantic make the annotated types of them. So schema and stub are true.
 - The function's own defaults are its defaults; an argument that did not come is not passed.
@@ -15,14 +16,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from math import isfinite
+from dataclasses import replace
 from typing import Any, cast
 
-import pydantic
 from pydantic import PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import FieldInfo
@@ -32,9 +30,9 @@ from pydantic_core import PydanticSerializationError, PydanticUndefined
 from ._annotations import is_async_callable, is_context, read_signature, unwrapped
 from ._docstring import parse_docstring
 from ._errors import RegistrationError
-from ._explain import Violation, shown
-from ._json import freeze, join_path, thaw
-from ._tool import Tool, ToolAnnotations, ToolContext
+from ._json import freeze, thaw
+from ._tool import Tool, ToolAnnotations
+from ._typed_body import Parameter, TypedBody
 
 _OPTIONS = frozenset(
     name
@@ -54,136 +52,6 @@ class _Generator(GenerateJsonSchema):
         if self.mode == "serialization" and field["type"] in ("model-field", "dataclass-field"):
             return not field.get("serialization_exclude") and not field.get("serialization_exclude_if")
         return super().field_is_required(field, total)
-
-
-class OutputError(Exception):
-    """What the function returned cannot be dumped to JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Parameter:
-    name: str
-    adapter: TypeAdapter[Any]
-    required: bool
-    default: Any = PydanticUndefined
-    """A default that we pass, because the function's own is a pydantic `Field`."""
-    factory: Callable[[], Any] | None = None
-    description: str | None = None
-    is_open: bool = True
-    """Its type lets JSON through as it is: then the function gets a copy that it may change."""
-
-
-@dataclass(slots=True)
-class TypedBody:
-    """The body of a typed tool. Callable like a raw one, so that it can be tested alone."""
-
-    function: Callable[..., Any]
-    parameters: dict[str, _Parameter]
-    positional: tuple[str, ...]
-    context: str | None
-    returns: TypeAdapter[Any]
-    is_async: bool
-    returns_open: bool = True
-    """Some part of the result has no type of its own."""
-
-    def convert(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[Violation]]:
-        """(the function's arguments, what is wrong with them). The schema has accepted the arguments already."""
-        converted: dict[str, Any] = {}
-        problems: list[Violation] = []
-        for name, value in arguments.items():
-            parameter = self.parameters[name]
-            plain = thaw(value) if parameter.is_open and isinstance(value, (dict, list)) else value
-            try:
-                converted[name] = parameter.adapter.validator.validate_python(plain)
-            except pydantic.ValidationError as error:
-                try:  # strict models take from JSON what they refuse from Python objects
-                    converted[name] = parameter.adapter.validator.validate_json(json.dumps(plain))
-                except (pydantic.ValidationError, ValueError):
-                    problems += _problems(name, error)
-            except (TypeError, ValueError, AssertionError) as error:
-                problems.append(Violation(name, f"{error}, got {shown(value)}"))
-        return converted, problems
-
-    def call(self, converted: Mapping[str, Any], context: ToolContext) -> Any:
-        """Call the function (a coroutine for an async one)."""
-        keywords = dict(converted)
-        for parameter in self.parameters.values():
-            if parameter.name not in keywords and not parameter.required:
-                if parameter.factory is not None:
-                    keywords[parameter.name] = parameter.factory()
-                elif parameter.default is not PydanticUndefined:
-                    keywords[parameter.name] = parameter.default
-        if self.context is not None:
-            keywords[self.context] = context
-        if not self.positional:
-            return self.function(**keywords)
-        values: list[Any] = []
-        for name in self.positional:
-            if name not in keywords:
-                break
-            values.append(keywords.pop(name))
-        return self.function(*values, **keywords)
-
-    def dump(self, value: object) -> Any:
-        """The canonical JSON of what the function returned.
-
-        Raises:
-            OutputError: it has no JSON form.
-        """
-        if type(value) in (str, int, bool, type(None)):
-            return value
-        try:
-            dumped = self.returns.dump_python(value, mode="json", by_alias=True, warnings=False)
-            lost = self.returns_open and _any_leaf(dumped, _is_null) and self._lost_number(value)
-        except (PydanticSerializationError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise OutputError(f"{error}") from error
-        if lost:
-            raise OutputError("it holds NaN or an infinity, which are not JSON")
-        return dumped
-
-    def _lost_number(self, value: object) -> bool:
-        """Whether a null of the JSON form was a NaN or an infinity: pydantic writes them so where a type is open."""
-        return _any_leaf(self.returns.dump_python(value, by_alias=True, warnings=False), _is_lost)
-
-    def __call__(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-        converted, problems = self.convert(arguments)
-        if problems:
-            raise ValueError("; ".join(map(str, problems)))
-        return self.call(converted, context)
-
-
-def _is_null(leaf: object) -> bool:
-    return leaf is None
-
-
-def _is_lost(leaf: object) -> bool:
-    return isinstance(leaf, float) and not isfinite(leaf)
-
-
-def _any_leaf(value: Any, test: Callable[[object], bool]) -> bool:
-    """Whether some leaf of nested containers passes the test."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Mapping):
-            stack.extend(item.values())
-        elif isinstance(item, (list, tuple, set, frozenset)):
-            stack.extend(item)
-        elif test(item):
-            return True
-    return False
-
-
-def _problems(name: str, error: pydantic.ValidationError) -> list[Violation]:
-    found: dict[str, Violation] = {}
-    for detail in error.errors(include_url=False):
-        path = name
-        for step in detail["loc"]:
-            if isinstance(step, int) or (step.isidentifier() and not step.startswith("function-")):
-                path = join_path(path, step)
-        text = detail["msg"].removeprefix("Input ").removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        found.setdefault(path, Violation(path, f"{text}, got {shown(thaw(detail['input']))}"))
-    return list(found.values())
 
 
 def function_tool(
@@ -244,7 +112,7 @@ def _body(
     described: Mapping[str, str],
     what: str,
 ) -> TypedBody:
-    parameters: dict[str, _Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     positional: list[str] = []
     context: str | None = None
     for name, item in signature.parameters.items():
@@ -271,15 +139,15 @@ def _body(
     )
 
 
-def _parameter(name: str, annotation: Any, default: Any, description: str | None, what: str) -> _Parameter:
+def _parameter(name: str, annotation: Any, default: Any, description: str | None, what: str) -> Parameter:
     if not isinstance(default, FieldInfo):
         required = default is inspect.Parameter.empty
-        return _Parameter(name, _adapter(annotation, what), required, description=description)
+        return Parameter(name, _adapter(annotation, what), required, description=description)
     adapter = _adapter(typing.Annotated[annotation, default], what)
     factory = cast("Callable[[], Any] | None", default.default_factory)
     given = default.default if default.default is not ... else PydanticUndefined
     required = factory is None and given is PydanticUndefined
-    return _Parameter(name, adapter, required, given, factory, description)
+    return Parameter(name, adapter, required, given, factory, description)
 
 
 def _adapter(annotation: Any, what: str) -> TypeAdapter[Any]:

@@ -128,22 +128,56 @@ async def _until(holds: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
+def _loaded_by(script: str) -> set[str]:
+    """The modules that are there when a script ends, in an interpreter that no plug-in of tests has touched."""
+    folders = [str(Path(sys.modules[name].__path__[0]).parent) for name in ("codemode", "codemode_registry")]
+    folders += [str(Path(sys.modules[name].__path__[0]).parent) for name in ("codemode_bridge", "codemode_stubs")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    script = f"import sys\n{script}\nprint(*sys.modules)\n"
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, env=environment)
+    return set(done.stdout.decode().split())
+
+
+# The dialect and its compiler: the child's. The rest: extras and the checker.
+NEVER_NEEDED = {"RestrictedPython", "codemode_guest", "mcp", "typer", "rich", "opentelemetry", "pytest"}
+NEVER_NEEDED |= {"codemode_stubs._checker", "codemode._check"}
+
+
 def test_a_first_result_loads_nothing_that_it_does_not_need() -> None:
-    script = (
-        "import sys\n"
+    loaded = _loaded_by(
         "from codemode import Registry, run_sync\n"
         "registry = Registry()\n"
         "@registry.tool\n"
         "async def add(a: int, b: int) -> int:\n"
         "    return a + b\n"
         "assert run_sync(registry, 'return await tools.add(a=1, b=2)').value == 3\n"
-        "print(*sys.modules)\n"
     )
-    folders = [str(Path(sys.modules[name].__path__[0]).parent) for name in ("codemode", "codemode_registry")]
-    folders += [str(Path(sys.modules[name].__path__[0]).parent) for name in ("codemode_bridge", "codemode_stubs")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, env=environment)
-    loaded = set(done.stdout.decode().split())
-    # asyncio: trio runs the loop. The dialect and its compiler: the child's. The rest: extras and the checker.
-    heavy = {"asyncio", "RestrictedPython", "codemode_guest", "mcp", "typer", "rich", "opentelemetry", "pytest"}
-    assert loaded & (heavy | {"codemode_stubs._checker", "codemode._check"}) == set()
+    # A program's tools are spelled; no stub module is written. And trio runs the loop.
+    assert loaded & (NEVER_NEEDED | {"asyncio", "codemode_stubs._render"}) == set()
+
+
+@pytest.mark.parametrize(("backend", "other"), [("asyncio", "trio"), ("trio", "asyncio")])
+def test_without_tools_neither_pydantic_nor_stubs_nor_the_other_loop_is_loaded(backend: str, other: str) -> None:
+    loaded = _loaded_by(
+        "import anyio\n"
+        "from codemode import CodeMode, Registry\n"
+        "async def main():\n"
+        "    async with CodeMode(Registry()) as code_mode:\n"
+        "        assert (await code_mode.run('1 + 1')).value == 2\n"
+        f"anyio.run(main, backend={backend!r})\n"
+    )
+    assert loaded & (NEVER_NEEDED | {other, "pydantic", "codemode_stubs"}) == set()
+
+
+def test_what_was_loaded_is_not_searched_for_garbage_again() -> None:
+    script = (
+        "import gc\n"
+        "from codemode import CodeMode\n"
+        "print(len(gc.get_objects(generation=0)) < 1000, gc.get_freeze_count(), gc.isenabled())\n"
+        "gc.freeze()\n"
+        "kept = gc.get_freeze_count()\n"
+        "from codemode import check_program\n"
+        "print(gc.get_freeze_count() == kept > 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "0", "True", "True"]

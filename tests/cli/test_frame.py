@@ -156,3 +156,51 @@ def in_shell(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         timeout=SECONDS,
         check=False,
     )
+
+
+_TOLD = """
+import atexit, sys
+from codemode_bridge import _zygotes
+begin = _zygotes.begin
+_zygotes.begin = lambda: (print("typer" in sys.modules), begin())
+atexit.register(lambda: print(*sys.modules))
+sys.argv = ["codemode", *sys.argv[1:]]
+from codemode.__main__ import main
+main()
+"""
+
+
+def _told(*words: str, cwd: Path, **more: str) -> list[str]:
+    """What a command does in a process that says when the zygote began, and at its end what was loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TOLD, *words],
+        cwd=cwd,
+        env=environment(cwd, **more),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_run_begins_with_the_zygote_and_loads_what_it_needs(tmp_path: Path) -> None:
+    began, *_, value, loaded = _told("run", "-c", "1 + 1", cwd=tmp_path)
+    assert (began, value) == ("False", "2")  # before typer was there
+    heavy = {"asyncio", "rich", "mcp", "pydantic_settings", "sqlite3", "codemode.toolsets._fs", "codemode_stubs"}
+    assert set(loaded.split()) & heavy == set()
+
+
+def test_a_run_begins_late_where_that_is_asked_for(tmp_path: Path) -> None:
+    value, _ = _told("run", "-c", "1 + 1", cwd=tmp_path, CODEMODE_START="late")
+    assert value == "2"
+
+
+def test_a_command_that_runs_nothing_begins_nothing(tmp_path: Path) -> None:
+    assert "False" not in _told("tools", cwd=tmp_path)
+
+
+def test_colour_can_be_forced_through_a_pipe(tmp_path: Path) -> None:
+    *_, loaded = _told("run", "-c", "1 + 1", cwd=tmp_path, FORCE_COLOR="1")
+    assert "rich.console" in loaded.split()

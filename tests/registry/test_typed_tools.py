@@ -18,10 +18,20 @@ from typing import Annotated, Any, Callable, Literal, NamedTuple, NotRequired, O
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+from pydantic import JsonValue as PydanticJsonValue
 from typing_extensions import TypedDict as ExtTypedDict
 
-from codemode_registry import MemoryEventLog, RegistrationError, Registry, Tool, ToolContext, function_tool
+from codemode_registry import (
+    Event,
+    JsonValue,
+    MemoryEventLog,
+    RegistrationError,
+    Registry,
+    Tool,
+    ToolContext,
+    function_tool,
+)
 
 from .build import failed, label, ok
 
@@ -563,3 +573,36 @@ def test_an_unknown_option_is_named_with_what_there_is(options: dict[str, Any], 
 
     with pytest.raises(RegistrationError, match=re.escape(said)):
         Registry().tool(**options)(tool)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda json: json,
+        lambda json: list[json],
+        lambda json: dict[str, json],
+        lambda json: json | None,
+        lambda json: tuple[json, list[json]],
+        lambda json: Annotated[json, Field(description="said")],
+    ],
+)
+def test_any_json_of_ours_is_pydantics(around: Callable[[Any], Any]) -> None:
+    ours, theirs = TypeAdapter(around(JsonValue)), TypeAdapter(around(PydanticJsonValue))
+    for mode in ("validation", "serialization"):
+        assert ours.json_schema(mode=mode) == theirs.json_schema(mode=mode)
+    for value in (None, 1, "x", [1, [2.5]], {"a": [None]}, (1, []), {1: 2}, {1}, object(), b"x", [{"a": object()}]):
+        assert _verdict(ours, value) == _verdict(theirs, value)
+
+
+def _verdict(adapter: TypeAdapter[Any], value: object) -> object:
+    try:
+        return adapter.validate_python(value)
+    except ValueError as error:
+        return str(error)
+
+
+async def test_an_object_of_ours_that_holds_any_json_can_be_returned() -> None:
+    async def last() -> Event:
+        return Event(1, 2, "x", {"a": [None, 1]})
+
+    assert ok(await call(last, {})) == {"seq": 1, "time": 2, "type": "x", "data": {"a": [None, 1]}}

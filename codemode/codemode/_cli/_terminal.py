@@ -37,6 +37,12 @@ def _no_color() -> bool:
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
+def on_terminal() -> bool:
+    """Whether stderr is a terminal to rich. Where nothing speaks for one, rich is not loaded to be asked."""
+    asked_for = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    return (asked_for or sys.stderr.isatty()) and console().is_terminal
+
+
 def complain(message: str) -> None:
     """Say what is wrong, on stderr, with the command's name before it."""
     lines = message.strip().splitlines() or ["failed"]

@@ -28,10 +28,6 @@ def command(
     program: Annotated[bool, typer.Option("--program/--no-program", help="Show the program first.")] = True,
 ) -> None:
     """Run a bundled program that looks through a directory: big files, TODO markers, modules without tests."""
-    from codemode_bridge._zygotes import begin
-
-    begin()  # the children's zygote comes up while this process imports what it needs
-
     from .._project import ProjectError
     from ._session import run_in_loop
 

@@ -70,10 +70,6 @@ def command(
     ] = None,
 ) -> None:
     """Run a program: its calls go through the tools' policies, its value comes out on stdout."""
-    from codemode_bridge._zygotes import begin
-
-    begin()  # the children's zygote comes up while this process imports what it needs
-
     from .._project import limits_of, load_project
     from .._project_registry import Flags
     from ._session import read_program, run_in_loop
@@ -121,12 +117,12 @@ class RunJob:
         from .._project_registry import open_registry
         from ._progress import Progress, WatchedLog
         from ._session import Interrupted, interruptible, log_place, opened_log, tell_down
-        from ._terminal import console, note
+        from ._terminal import console, note, on_terminal
 
         cancel = CancelSignal()
         place = log_place(self.log, self.project)
         fsync = self.project.content.log is not None and self.project.content.log.fsync
-        shown = (console().is_terminal if self.show is None else self.show) and not self.quiet
+        shown = not self.quiet and (on_terminal() if self.show is None else self.show)
         progress = Progress(console()) if shown else None
         try:
             async with (
