@@ -42,7 +42,7 @@ from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body
 from codemode_bridge._ledger import Ledger
 from codemode_bridge._outbox import Outbox
 from codemode_bridge._wire import Call, Cancel, Done, Flood, Log
-from codemode_registry import CancelSignal
+from codemode_registry import CancelSignal, LoopDoor
 
 _READ = 65536
 _LONG_READ = 1024 * 1024
@@ -50,6 +50,8 @@ _LONG_READ = 1024 * 1024
 _READS_A_TURN = 8
 # The clocks are never looked at more often than this; a limit is kept to within as much.
 _SHORTEST_CHECK = 0.01
+# While so many calls are open, their replies go together.
+_MANY_CALLS = 8
 # How long a child that reported a fault may live on.
 _LAST_WORDS_SECONDS = 0.5
 _MIB = 1024 * 1024
@@ -88,7 +90,9 @@ class Session:
         self._frame_bytes = longest + _MIB
         self._decoder = FrameDecoder(frame_bytes=self._frame_bytes, memory_bytes=limits.memory_bytes)
         self._ledger = Ledger(limits.output_bytes)
-        self._outbox = Outbox(child.bridge, lambda: self._start(self._outbox.drain))
+        self._outbox = Outbox(
+            child.bridge, lambda: self._start(self._outbox.drain), lambda release: LoopDoor().post(release)
+        )
         self._scope: anyio.CancelScope | None = None
         """Around the wait for what comes next."""
         self._tasks: TaskGroup | None = None
@@ -290,9 +294,13 @@ class Session:
             self._refuse(call_id, refused)
         elif self._outcome is None and self._child.wire.may_reply(call_id):
             try:
-                self._outbox.send(encode_reply(call_id, value))
+                frame = encode_reply(call_id, value)
             except ValueError as error:
-                self._outbox.send(_refusal(call_id, foreign(error)))
+                frame = _refusal(call_id, foreign(error))
+            if len(self._calls) < _MANY_CALLS:
+                self._outbox.send(frame)
+            else:
+                self._outbox.send_soon(frame)
 
     def _refuse(self, call_id: int, message: str) -> None:
         if self._outcome is None and self._child.wire.may_reply(call_id):

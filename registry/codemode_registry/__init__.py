@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ._approval import ApprovalPolicy, Approver
 from ._audit import NativeAudit
 from ._call import ApprovalRequest, CallAudit, CallTiming, CallToken, DispatchLog, ToolCall, ToolRequest
-from ._cancel import CancelSignal
+from ._cancel import CancelSignal, LoopDoor
 from ._decisions import UNSET, Accept, Allow, Ask, Block, Decision, Deny, Verdict
 from ._errors import (
     CallAbandoned,
@@ -77,6 +77,7 @@ __all__ = [
     "JsonValue",
     "JsonlEventLog",
     "LogError",
+    "LoopDoor",
     "MemoryEventLog",
     "NativeAudit",
     "NotJsonError",
