@@ -51,23 +51,14 @@ class Background:
 
     def told(self) -> list[str]:
         """One sentence for each failure that nobody looked at, then what was cut off; complete at the program's end."""
-        held = [task for task in self._tasks if task.done() and getattr(task, "_log_traceback", False)]
+        made = list(self._tasks)
+        held = [task for task in made if task.done() and getattr(task, "_log_traceback", False)]
         lost = [*self._lost, *(error for task in held if (error := task.exception()) is not None)]
         told = [_sentence(error) for error in lost[:_MAX_TOLD]]
         if len(lost) > _MAX_TOLD:
             told.append(f"{len(lost) - _MAX_TOLD} more background tasks failed")
-        return told + self._cut_off()
-
-    def _cut_off(self) -> list[str]:
-        """One sentence for each place that started tasks which are not finished."""
-        left = [task for task in self._tasks if not task.done() and not task.cancelling()]
-        places = Counter(place for task in left if (place := _origin(task)) is not None)
-        listed = sorted(places.items(), key=lambda item: item[0][1] or 0)
-        told = [_unfinished(shown, line, count) for (shown, line), count in listed[:_MAX_TOLD]]
-        if len(listed) > _MAX_TOLD:
-            more = sum(count for _, count in listed[_MAX_TOLD:])
-            told.append(f"{more} more background tasks were cancelled unfinished")
-        return told
+        left = [task for task in made if not task.done() and not task.cancelling()]
+        return told + _cut_off(left) if left else told
 
     def _made(self, loop: asyncio.AbstractEventLoop, coro: Any, **how: Any) -> asyncio.Task[Any]:
         task = asyncio.Task(coro, loop=loop, **how)
@@ -78,6 +69,17 @@ class Background:
         error = context.get("exception")
         if isinstance(error, BaseException):
             self._lost.append(error)
+
+
+def _cut_off(left: list[asyncio.Task[Any]]) -> list[str]:
+    """One sentence for each place that started tasks which are not finished."""
+    places = Counter(place for task in left if (place := _origin(task)) is not None)
+    listed = sorted(places.items(), key=lambda item: item[0][1] or 0)
+    told = [_unfinished(shown, line, count) for (shown, line), count in listed[:_MAX_TOLD]]
+    if len(listed) > _MAX_TOLD:
+        more = sum(count for _, count in listed[_MAX_TOLD:])
+        told.append(f"{more} more background tasks were cancelled unfinished")
+    return told
 
 
 def _origin(task: asyncio.Task[Any]) -> tuple[str, int | None] | None:
