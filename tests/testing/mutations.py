@@ -22,7 +22,7 @@ import pytest
 import trio
 
 from codemode import _program_run, _spelling
-from codemode_bridge import Binding, VisibleTool
+from codemode_bridge import Binding, VisibleTool, VisibleTools
 from codemode_bridge._dispatcher import Dispatcher
 from codemode_registry import (
     Allow,
@@ -298,8 +298,9 @@ def the_childs_name_is_trusted(patch: Patch) -> None:
 
 def run_code_is_among_the_tools_of_a_program(patch: Patch) -> None:
     def with_run_code(tools: Any) -> Any:
-        made = _spelling.visible_tools(tools)
-        return [*made, replace(made[0], name="run_code", namespace=None, method="run_code", parameters=("code",))]
+        made = list(_spelling.visible_tools(tools).by_name.values())
+        added = replace(made[0], name="run_code", namespace=None, method="run_code", parameters=("code",))
+        return VisibleTools([*made, added])
 
     patch.setattr(_program_run, "visible_tools", with_run_code)
 
