@@ -1,4 +1,7 @@
-"""Clocks out of the program's reach: the child's CPU time, read from outside, and a wall clock that can stand still."""
+"""Clocks out of the program's reach: the child's CPU time, read from outside, and a wall clock that can stand still.
+
+What else is read of a process from outside (its memory, whether it is stopped) is here too.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,15 @@ def _proc_cpu_seconds(pid: int) -> float | None:
         return (int(fields[11]) + int(fields[12])) / _TICKS
     except (OSError, IndexError, ValueError):
         return None
+
+
+def stopped(pid: int) -> bool:
+    """Whether a signal stopped the process; False where the system does not say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] == b"T"
+    except (OSError, IndexError):
+        return False
 
 
 def peak_memory(pid: int) -> int:

@@ -49,6 +49,11 @@ def out_of_memory(error: RunError, limit: int) -> RunError:
     )
 
 
+def stopped() -> RunError:
+    """Somebody outside stopped the process before it did anything."""
+    return RunError("worker-exit", "the child was stopped from outside (SIGSTOP) before it ran the program")
+
+
 def died(fault: str | None, end: Exit | None = None, limits: Limits | None = None) -> RunError:
     """The child went away before it was done."""
     line = _line(fault)

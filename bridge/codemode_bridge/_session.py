@@ -37,7 +37,7 @@ from codemode_bridge._contract import (
     Submitted,
     Usage,
 )
-from codemode_bridge._endings import died, flooded, out_of_memory, oversized, undone
+from codemode_bridge._endings import died, flooded, out_of_memory, oversized, stopped, undone
 from codemode_bridge._frames import FrameDecoder, Oversized, encode, encode_body, encode_reply, framed
 from codemode_bridge._ledger import Ledger
 from codemode_bridge._outbox import Outbox
@@ -52,6 +52,9 @@ _READS_A_TURN = 8
 _SHORTEST_CHECK = 0.01
 # While so many calls are open, their replies go together.
 _MANY_CALLS = 8
+# How often a child that has not sent a word is looked at: is it stopped? Working ones answer sooner, or compute in
+# silence, which it does not disturb.
+_SILENCE_SECONDS = 2.0
 # How long a child that reported a fault may live on.
 _LAST_WORDS_SECONDS = 0.5
 _MIB = 1024 * 1024
@@ -106,8 +109,8 @@ class Session:
         self._compute_before = 0.0
         self._usage = Usage()
         self.lost = False
-        """Somebody killed the child before it sent a word, as when its zygote died: nothing was done, so it may be
-        tried again."""
+        """Somebody killed the child before it sent a word, as when its zygote died, or stopped it: nothing was done, so
+        it may be tried again."""
 
     # -- the spine ----------------------------------------------------------------------------------------------
 
@@ -309,7 +312,10 @@ class Session:
     # -- limits -------------------------------------------------------------------------------------------------
 
     def _next_check(self) -> float:
-        return max(min(self._wall_left(), self._compute_left()), _SHORTEST_CHECK)
+        left = min(self._wall_left(), self._compute_left())
+        if self._child.wire.frames == 1:
+            left = min(left, _SILENCE_SECONDS)
+        return max(left, _SHORTEST_CHECK)
 
     def _wall_left(self) -> float:
         paused = self._request.pause.paused() if self._request.pause is not None else 0.0
@@ -330,6 +336,9 @@ class Session:
             self._outcome = undone("compute", self._limits.compute_seconds)
         elif self._wall_left() <= 0:
             self._outcome = undone("wall", self._limits.wall_seconds)
+        elif self._child.wire.frames == 1 and _clock.stopped(self._child.pid):
+            self._outcome = stopped()
+            self.lost = True
 
     def _stopped(self, stop: CancelSignal) -> None:
         if self._outcome is None:

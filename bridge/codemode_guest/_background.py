@@ -1,8 +1,9 @@
-"""Tasks that a program started, that failed, and whose failure nobody looked at.
+"""Tasks that a program started and nobody awaited: those that failed, and those that the program's end cut off.
 
-Python itself says so only when such a task is thrown away, and to a log that nobody reads here. A task that is thrown
-away while the program runs is told to the loop's exception handler; one that is still held is found at the end among
-the tasks that were made. They are kept weakly: a program may make many.
+Python itself tells of a failure only when such a task is thrown away, and to a log that nobody reads here. A task that
+is thrown away while the program runs is told to the loop's exception handler; one that is still held is found at the
+end among the tasks that were made. They are kept weakly: a program may make many. A task that the program itself
+cancelled has done what was asked of it.
 """
 
 # Values of programs have no types that a checker could know.
@@ -12,9 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections import Counter
 from types import TracebackType
 from typing import Any
 
+from codemode_guest._calls import UnawaitedCall, origin
+from codemode_guest._forgotten import described
 from codemode_guest._frames import program_frames
 
 __all__ = ["Background"]
@@ -46,13 +50,15 @@ class Background:
         self._loop.set_exception_handler(None)
 
     def told(self) -> list[str]:
-        """One sentence for each failure that nobody looked at."""
-        held = [task for task in self._tasks if task.done() and getattr(task, "_log_traceback", False)]
+        """One sentence for each failure that nobody looked at, then what was cut off; complete at the program's end."""
+        made = list(self._tasks)
+        held = [task for task in made if task.done() and getattr(task, "_log_traceback", False)]
         lost = [*self._lost, *(error for task in held if (error := task.exception()) is not None)]
         told = [_sentence(error) for error in lost[:_MAX_TOLD]]
         if len(lost) > _MAX_TOLD:
             told.append(f"{len(lost) - _MAX_TOLD} more background tasks failed")
-        return told
+        left = [task for task in made if not task.done() and not task.cancelling()]
+        return told + _cut_off(left) if left else told
 
     def _made(self, loop: asyncio.AbstractEventLoop, coro: Any, **how: Any) -> asyncio.Task[Any]:
         task = asyncio.Task(coro, loop=loop, **how)
@@ -63,6 +69,30 @@ class Background:
         error = context.get("exception")
         if isinstance(error, BaseException):
             self._lost.append(error)
+
+
+def _cut_off(left: list[asyncio.Task[Any]]) -> list[str]:
+    """One sentence for each place that started tasks which are not finished."""
+    places = Counter(place for task in left if (place := _origin(task)) is not None)
+    listed = sorted(places.items(), key=lambda item: item[0][1] or 0)
+    told = [_unfinished(shown, line, count) for (shown, line), count in listed[:_MAX_TOLD]]
+    if len(listed) > _MAX_TOLD:
+        more = sum(count for _, count in listed[_MAX_TOLD:])
+        told.append(f"{more} more background tasks were cancelled unfinished")
+    return told
+
+
+def _origin(task: asyncio.Task[Any]) -> tuple[str, int | None] | None:
+    """What the task runs, and the line that called it; None for a call of a tool that never began, which is told."""
+    body: Any = task.get_coro()
+    return origin(body) if isinstance(body, UnawaitedCall) else described(body)
+
+
+def _unfinished(shown: str, line: int | None, count: int) -> str:
+    where = "" if line is None else f" started on line {line}"
+    what = f"the task {shown}(...){where} was" if count == 1 else f"{count} tasks {shown}(...){where} were"
+    which = "it was" if count == 1 else "they were"
+    return f"{what} not awaited to the end: {which} cancelled unfinished when the program ended"
 
 
 def _sentence(error: BaseException) -> str:

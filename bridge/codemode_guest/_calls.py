@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Protocol
 
 from codemode_guest.dialect import is_program_frame
 
-__all__ = ["Calls", "ToolCallError", "UnawaitedCall", "program_line"]
+__all__ = ["Calls", "ToolCallError", "UnawaitedCall", "origin", "program_line"]
 
 
 class CallChannel(Protocol):
@@ -190,6 +190,11 @@ class Calls:
             reply.set_result(frame.get("value"))
         else:
             reply.set_exception(ToolCallError(name, str(frame.get("message", ""))))
+
+
+def origin(call: UnawaitedCall) -> tuple[str, int | None] | None:
+    """The tool as the program writes it and the line of the call; None where it never began (`Calls.unawaited`)."""
+    return None if call._body is None else (call._shown, call._line)
 
 
 def program_line() -> int | None:

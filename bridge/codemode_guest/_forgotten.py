@@ -23,7 +23,7 @@ from codemode_guest import dialect
 from codemode_guest._calls import Calls
 from codemode_guest._frames import program_frames
 
-__all__ = ["Forgotten"]
+__all__ = ["Forgotten", "described"]
 
 _MAX_TOLD = 10
 
@@ -65,7 +65,7 @@ class Forgotten:
             places += [frame.f_locals.values() for frame, _, _ in program_frames(error.__traceback__)]
         held = {id(value): value for place in places for value in place if type(value) is types.CoroutineType}
         found = [*self._calls.unawaited.values(), *self._seen]
-        found += [_described(coroutine) for coroutine in held.values() if _never_began(coroutine)]
+        found += [described(coroutine) for coroutine in held.values() if _never_began(coroutine)]
         told = [
             f"{shown}(...){'' if line is None else f' on line {line}'} was never awaited, so it did not run: "
             f"write `await {shown}(...)`"
@@ -77,7 +77,7 @@ class Forgotten:
 
     def _thrown_away(self, coroutine: Any) -> None:
         if dialect.is_program_frame(coroutine.cr_code.co_filename):
-            self._seen.append(_described(coroutine))
+            self._seen.append(described(coroutine))
 
 
 def _never_began(coroutine: types.CoroutineType[Any, Any, Any]) -> bool:
@@ -85,8 +85,8 @@ def _never_began(coroutine: types.CoroutineType[Any, Any, Any]) -> bool:
     return own and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
 
 
-def _described(coroutine: Any) -> tuple[str, int | None]:
-    """The function's name, and the line of its call."""
-    origin = coroutine.cr_origin
+def described(coroutine: Any) -> tuple[str, int | None]:
+    """The function's name, and the line of its call, while a `Forgotten` watches."""
+    origin = getattr(coroutine, "cr_origin", None)
     line = origin[0][1] if origin and dialect.is_program_frame(origin[0][0]) else None
-    return coroutine.__qualname__.rpartition("<locals>.")[2], line
+    return str(coroutine.__qualname__).rpartition("<locals>.")[2], line

@@ -84,6 +84,8 @@ async def _execute(
             return
         forgotten = forgetful.told(names)
         lost = background.told()
+        if not has_value and value is not None and not lost and not forgotten:
+            lost = ["the last line's value is tasks, which are no data: write `await`, or return their result()"]
     try:
         text, conversions = encode_completion(value, most) if has_value else (b"null", [])
     except TooBig:

@@ -18,7 +18,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from codemode._thread import in_a_thread
+from codemode._thread import in_a_thread, run_in_loop
 from codemode_bridge import CodeRunRequest, CodeRunResult, CodeRuntime, Limits, ProcessRuntime
 from codemode_registry import CodeModeError, Registry, Scope, Tool
 from codemode_stubs import CheckUnavailableError, Diagnostic, shared_checker
@@ -51,7 +51,7 @@ def check_program(code: str, registry: Registry, scope: Scope | None = None) -> 
     """
     ask = partial(check_in, _kept_runtime(), code, registry.tools(scope))
     # A thread of its own, because the caller's may have an event loop that is running.
-    return in_a_thread(lambda: anyio.run(ask, backend="trio"), name="codemode-check")
+    return in_a_thread(lambda: run_in_loop(ask), name="codemode-check")
 
 
 async def check_in(runtime: CodeRuntime, code: str, tools: Sequence[Tool]) -> list[Diagnostic]:

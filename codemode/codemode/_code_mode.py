@@ -322,7 +322,7 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
             result=result,
         )
     run = outcome.run
-    logs, value, has_value, error = list(run.logs), run.value, run.has_value, run.error
+    logs, notes, value, has_value, error = list(run.logs), list(run.notes), run.value, run.has_value, run.error
     if isinstance(result, ToolSuccess):
         fields: Mapping[str, JsonValue] = result.value if isinstance(result.value, dict) else {}
         error = None
@@ -333,9 +333,10 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
             value, has_value = final.get("result"), "result" in final
     elif result.error.code != "CODE_RUN_FAILED":
         # It ran, and then it was cancelled, timed out or withheld: nothing of it may get past that.
-        kind = _kind_of(result.error.code)
-        logs = logs if kind != "denied" else []
-        error = run.error if run.error is not None and kind != "denied" else RunError(kind, result.error.message)
+        code = result.error.code
+        withheld = code not in ABORTED_CODES and code not in _KINDS
+        logs, notes = ([], []) if withheld else (logs, notes)
+        error = run.error if run.error is not None and not withheld else RunError(_kind_of(code), result.error.message)
     if error is not None:
         value, has_value = None, False
     return RunResult(
@@ -346,7 +347,7 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
         text=text,
         error=error,
         calls=list(outcome.calls),
-        notes=list(run.notes),
+        notes=notes,
         usage=outcome.usage,
         run_id=outcome.run_id,
         result=result,
@@ -354,8 +355,8 @@ def _run_result(slot: RunSlot, result: ToolResult) -> RunResult:
 
 
 def _kind_of(code: str) -> ErrorKind:
-    """What a run is called whose outer call ended with this code although the program had run."""
-    return "abort" if code in ABORTED_CODES else _KINDS.get(code, "denied")
+    """What a run is called whose outer call ended with this code: a pipeline or an event log that fails aborts it."""
+    return "abort" if code in ABORTED_CODES or code == "PIPELINE_ERROR" else _KINDS.get(code, "denied")
 
 
 def _without_run(result: ToolResult) -> RunError:
@@ -363,4 +364,4 @@ def _without_run(result: ToolResult) -> RunError:
     if isinstance(result, ToolSuccess):
         return RunError("denied", "a wrapper answered in place of the program")
     code, message = result.error.code, result.error.message
-    return RunError("abort" if code in ABORTED_CODES or code == "PIPELINE_ERROR" else "denied", message)
+    return RunError("abort" if _kind_of(code) == "abort" else "denied", message)

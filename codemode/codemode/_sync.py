@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import anyio
 import sniffio
 
 from codemode._code_mode import CodeMode
 from codemode._result import RunResult
-from codemode._thread import in_a_thread
+from codemode._thread import in_a_thread, run_in_loop
 from codemode_registry import Registry
 
 __all__ = ["run_sync"]
@@ -37,6 +36,7 @@ def run_sync(
 
     Raises:
         RuntimeUnavailableError: no child can be started, or none that is sealed as required.
+        KeyboardInterrupt, SystemExit: a tool raised it, or Ctrl-C came; the run's records are written.
     """
     run_options = {name: options.pop(name) for name in _RUN_OPTIONS if name in options}
 
@@ -45,8 +45,8 @@ def run_sync(
             return await code_mode.run(code, **run_options)
 
     if not _inside_a_loop():
-        return anyio.run(main, backend=backend)
-    return in_a_thread(lambda: anyio.run(main, backend=backend), name="codemode-run-sync")
+        return run_in_loop(main, backend=backend)
+    return in_a_thread(lambda: run_in_loop(main, backend=backend), name="codemode-run-sync")
 
 
 def _inside_a_loop() -> bool:

@@ -3,8 +3,10 @@
 Rules
 - Whatever is registered here is seen by this layer and the layers below it, and by no other.
 - A change of the tool set is told to `on_change` observers. One that raises during a registration takes it back.
-- Policies, wrappers and reviews are async functions; guards, observers and shapers are sync. A sync policy is refused
-  here; an async guard is refused at each call, which fails closed.
+- Policies, wrappers and reviews are async functions; guards, observers and shapers are sync. A hook that can never be
+  called as its kind is called is refused here, and so are a sync policy and an async observer of changes. Another async
+  hook of a sync kind is treated like one that merely returns an awaitable, at each call: a guard fails it closed, an
+  observer or a shaper is contained.
 """
 
 # pyright: reportUnnecessaryIsInstance=false
@@ -13,10 +15,10 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, cast, overload, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, overload, runtime_checkable
 
 from ._annotations import is_async_callable
-from ._callback import answer
+from ._callback import answer, check_fits
 from ._errors import RegistrationError
 from ._layers import Hook, Layer
 from ._logging import LOGGER
@@ -40,6 +42,27 @@ def _function_tool(function: Any, **options: Any) -> Tool:
     from ._typed import function_tool  # with pydantic, which a host of raw tools never loads
 
     return function_tool(function, **options)
+
+
+class _Kind(NamedTuple):
+    """A kind of hook: where it stands and how it is called."""
+
+    what: str
+    table: str
+    """The layer's list of them."""
+    parameters: tuple[str, ...]
+    is_async: bool | None
+    """What it must be; None: looked at when it is asked (`answer`)."""
+
+
+_POLICY = _Kind("a policy", "policies", ("call", "next"), True)
+_GUARD = _Kind("a guard", "guards", ("call",), None)
+_WRAPPER = _Kind("a wrapper", "wrappers", ("call", "next"), True)
+_REVIEW = _Kind("a review", "reviews", ("call", "result", "next"), True)
+_ON_RESULT = _Kind("an on_result observer", "results", ("call", "result"), None)
+_ON_CHANGE = _Kind("an on_change observer", "changes", (), False)
+_ON_PROGRESS = _Kind("an on_progress observer", "progress", ("call", "done", "total", "message"), None)
+_SHAPER = _Kind("a shaper", "shapers", ("dispatch",), None)
 
 
 def _items(toolset: Any) -> Any:
@@ -172,18 +195,21 @@ class Surface:
 
     # ---- hooks ----
 
-    def _hook(self, table: list[Hook], fn: Any, prepend: bool, what: str, is_async: bool) -> Any:
+    def _hook(self, kind: _Kind, fn: Any, prepend: bool = False) -> Any:
         if fn is None:
 
             def decorate(decorated: Callable[..., Any]) -> Any:
-                return self._hook(table, decorated, prepend, what, is_async)
+                return self._hook(kind, decorated, prepend)
 
             return decorate
         self._check_alive()
         if not callable(fn):
-            raise RegistrationError(f"{what} must be a function, not {fn!r:.80}")
-        if is_async and not is_async_callable(fn):
-            raise RegistrationError(f"{what} must be an async function: {fn!r:.80}")
+            raise RegistrationError(f"{kind.what} must be a function, not {fn!r:.80}")
+        if kind.is_async is not None and kind.is_async != is_async_callable(fn):
+            flavour = "an async" if kind.is_async else "a sync"
+            raise RegistrationError(f"{kind.what} must be {flavour} function: {fn!r:.80}")
+        check_fits(kind.what, fn, kind.parameters)
+        table: list[Hook] = getattr(self._layer, kind.table)
         hook = Hook(fn)
         table.insert(0 if prepend else len(table), hook)
 
@@ -198,11 +224,11 @@ class Surface:
 
         First registered is outermost; `prepend` puts it before all. `await next()` asks the policies inside.
         """
-        return cast("Registration", self._hook(self._layer.policies, fn, prepend, "a policy", True))
+        return cast("Registration", self._hook(_POLICY, fn, prepend))
 
     def guard(self, fn: Callable[..., Any] | None = None, /) -> Registration:
         """Register a guard: sync `guard(call) -> str | None`. A string denies, and nothing undoes it."""
-        return cast("Registration", self._hook(self._layer.guards, fn, False, "a guard", False))
+        return cast("Registration", self._hook(_GUARD, fn))
 
     def around_execute(self, fn: Callable[..., Any] | None = None, /, prepend: bool = False) -> Registration:
         """Register a wrapper: `async wrapper(call, next) -> ToolResult`.
@@ -210,27 +236,27 @@ class Surface:
         `await next()` runs what is inside and gives its result; it may be called again. `next(cancel=signal)` runs it
         under another cancel signal beside the caller's.
         """
-        return cast("Registration", self._hook(self._layer.wrappers, fn, prepend, "a wrapper", True))
+        return cast("Registration", self._hook(_WRAPPER, fn, prepend))
 
     def post_execute(self, fn: Callable[..., Any] | None = None, /, prepend: bool = False) -> Registration:
         """Register a review: `async review(call, result, next) -> Accept(...) | Block(feedback)`."""
-        return cast("Registration", self._hook(self._layer.reviews, fn, prepend, "a review", True))
+        return cast("Registration", self._hook(_REVIEW, fn, prepend))
 
     def on_result(self, fn: Callable[..., Any] | None = None, /) -> Registration:
         """Register an observer of final results: sync `fn(call, result)`. It can change nothing and fail nothing."""
-        return cast("Registration", self._hook(self._layer.results, fn, False, "an observer", False))
+        return cast("Registration", self._hook(_ON_RESULT, fn))
 
     def on_change(self, fn: Callable[[], Any] | None = None, /) -> Registration:
         """Register an observer of the tool set: sync `fn()`."""
-        return cast("Registration", self._hook(self._layer.changes, fn, False, "an observer", False))
+        return cast("Registration", self._hook(_ON_CHANGE, fn))
 
     def on_progress(self, fn: Callable[..., Any] | None = None, /) -> Registration:
         """Register an observer of `ctx.progress`: sync `fn(call, done, total, message)`."""
-        return cast("Registration", self._hook(self._layer.progress, fn, False, "an observer", False))
+        return cast("Registration", self._hook(_ON_PROGRESS, fn))
 
     def shape_dispatch_log(self, fn: Callable[..., Any] | None = None, /) -> Registration:
         """Register a shaper of the log's copy of a sub-call's content: sync `fn(dispatch) -> blocks | None`."""
-        return cast("Registration", self._hook(self._layer.shapers, fn, False, "a shaper", False))
+        return cast("Registration", self._hook(_SHAPER, fn))
 
     def set_approval_policy(self, policy: str) -> None:
         """`"ask"` (the default) asks the approver; `"never"` denies without asking. The nearest declaration wins.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 from ._call import ApprovalRequest, ToolCall
-from ._callback import answer
+from ._callback import answer, check_fits
 from ._cancel import CancelSignal
 from ._errors import RegistrationError
 from ._json import FrozenDict, freeze, thaw
@@ -119,6 +119,16 @@ class ToolContext:
     async def warn(self, source: str, message: str) -> None:
         """Append a `warning` event about this call, and log it."""
         await self._port.warn(source, message)
+
+
+_CALLBACKS: Mapping[str, tuple[str, ...]] = {
+    "render": ("arguments", "value"),
+    "presentation_meta": ("arguments", "value"),
+    "finalize_content": ("call", "result"),
+    "present_call": ("arguments",),
+    "present_result": ("arguments", "result"),
+}
+"""What each is called with."""
 
 
 class Tool:
@@ -259,10 +269,15 @@ class Tool:
         check_timeout(self.timeout, f"{what}: timeout")
         if not isinstance(self.concurrency_safe, bool) and not callable(self.concurrency_safe):
             raise RegistrationError(f"{what}: concurrency_safe must be a bool or a function of the arguments")
-        for hook in ("render", "presentation_meta", "finalize_content", "present_call", "present_result"):
+        if callable(self.concurrency_safe):
+            check_fits(f"{what}: its classifier", self.concurrency_safe, ("arguments",))
+        for hook, parameters in _CALLBACKS.items():
             written = getattr(self, f"_{hook}" if hook.startswith("present_") else hook)
-            if written is not None and not callable(written):
+            if written is None:
+                continue
+            if not callable(written):
                 raise RegistrationError(f"{what}: {hook} must be callable")
+            check_fits(f"{what}: {hook}", written, parameters)
         if not isinstance(self.annotations, ToolAnnotations):
             raise RegistrationError(f"{what}: annotations must be ToolAnnotations")
         if self._input is None:

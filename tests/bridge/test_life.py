@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from codemode_bridge import Binding, CodeRunRequest, Limits, ProcessRuntime, run_unrestricted
+from codemode_bridge import Binding, CodeRunRequest, Limits, ProcessRuntime, _clock, run_unrestricted
 from codemode_bridge._children import become_ready
 from codemode_bridge._zygotes import HOUSE, ZygoteHouse, ZygoteProcess
 
@@ -145,6 +145,67 @@ async def test_a_run_survives_a_zygote_whose_children_all_end_unnoticed(monkeypa
                 await anyio.wait_readable(child.bridge)
             assert child.bridge.recv(1, socket.MSG_PEEK) == b"", "it is dead"
         assert (await runtime.run(CodeRunRequest("return 'again'"))).value == "again"
+
+
+async def stopped_child(runtime: ProcessRuntime) -> int:
+    """The process that waits to run the next program, stopped."""
+    await runtime.run(CodeRunRequest("return 1"))
+    [child] = runtime._pool._waiting
+    await become_ready(child)
+    os.kill(child.pid, signal.SIGSTOP)
+    await until(lambda: _clock.stopped(child.pid), "it is stopped")
+    return child.pid
+
+
+async def test_a_run_goes_on_elsewhere_when_its_waiting_child_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemode_bridge._session._SILENCE_SECONDS", 0.05)
+    calls: list[int] = []
+
+    async def note(_: dict[str, Any]) -> None:
+        calls.append(1)
+
+    async with ProcessRuntime(warm=1) as runtime:
+        pid = await stopped_child(runtime)
+        with anyio.fail_after(10):
+            result = await runtime.run(
+                CodeRunRequest("await tools.note()\nreturn 7", {"note": Binding("note", (), note)})
+            )
+        assert (result.value, calls) == (7, [1])
+        await until(lambda: not _clock.stopped(pid), "it is killed")
+
+
+async def test_a_run_whose_children_are_all_stopped_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemode_bridge._session._SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr("codemode_bridge._clock.stopped", lambda pid: True)
+    async with ProcessRuntime(warm=1) as runtime:
+        with anyio.fail_after(10):
+            result = await runtime.run(CodeRunRequest("while True: pass"))
+    assert result.error is not None
+    assert result.error.kind == "worker-exit"
+    assert "SIGSTOP" in result.error.message
+
+
+async def test_a_program_that_works_in_silence_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemode_bridge._session._SILENCE_SECONDS", 0.01)
+    looked: list[bool] = []
+    look = _clock.stopped
+    monkeypatch.setattr("codemode_bridge._clock.stopped", lambda pid: looked.append(look(pid)))
+    program = "import time\nend = time.monotonic() + 0.1\nwhile time.monotonic() < end:\n    pass\nreturn 'done'"
+    async with ProcessRuntime(warm=1) as runtime:
+        assert (await runtime.run(CodeRunRequest(program))).value == "done"
+    assert set(looked) == {False}
+
+
+async def test_a_child_that_is_stopped_after_it_spoke_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemode_bridge._session._SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr("codemode_bridge._clock.stopped", lambda pid: True)
+    logs: list[str] = []
+    async with ProcessRuntime(warm=1) as runtime:
+        request = CodeRunRequest("print(1)\nwhile True: pass", limits=Limits(wall_seconds=0.5), on_log=logs.append)
+        result = await runtime.run(request)
+    assert result.error is not None
+    assert result.error.kind == "timeout"
+    assert logs == ["1\n"]
 
 
 async def test_a_stuck_zygote_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -769,6 +769,23 @@ class TestABrokenLog:
         assert not result.has_value
         assert ran == ([1] if broken == "code/run-end" else [])
 
+    @pytest.mark.parametrize("failed", [False, True])
+    async def test_an_end_that_cannot_be_recorded_is_an_abort_and_shows_nothing(self, failed: bool) -> None:
+        registry = Registry(events=RecordingLog(fail=lambda type, data: type == "tool/result"))
+
+        async def program(request: CodeRunRequest) -> CodeRunResult:
+            error = RunError("exception", "secret") if failed else None
+            value = None if failed else "secret"
+            return CodeRunResult(value, not failed, logs=("secret",), notes=("secret",), error=error)
+
+        with anyio.fail_after(5):
+            result = await run(registry, program)
+        assert result.error is not None
+        assert result.error.kind == "abort"
+        assert "event log" in result.error.message
+        assert (result.ok, result.has_value, result.logs, result.notes) == (False, False, [], [])
+        assert "secret" not in result.text + result.error.message
+
     async def test_without_a_log_everything_works(self) -> None:
         registry = Registry()
         echo(registry)
@@ -860,6 +877,22 @@ class TestApproval:
 
         blocked = await run(registry, program)
         assert (blocked.ok, blocked.has_value, blocked.value, blocked.logs) == (False, False, None, [])
+        assert blocked.error is not None
+        assert blocked.error.kind == "denied"
         assert "secret" not in blocked.text
         replaced = await run(registry, program)
         assert (replaced.ok, replaced.value, replaced.logs, replaced.text) == (True, "other", [], "other")
+
+    async def test_a_review_of_the_outer_result_that_raises_aborts_and_shows_nothing(self, registry: Registry) -> None:
+        @registry.post_execute
+        async def review(call: ToolCall, result: Any, next: Any) -> Any:
+            raise ValueError("broken")
+
+        async def program(request: CodeRunRequest) -> CodeRunResult:
+            return returns("secret", logs=("secret",))
+
+        result = await run(registry, program)
+        assert result.error is not None
+        assert (result.error.kind, result.error.message) == ("abort", "broken")
+        assert (result.has_value, result.logs) == (False, [])
+        assert "secret" not in result.text

@@ -234,6 +234,31 @@ class TestNames:
         run = self.run("try:\n    tools.create_issue\nexcept AttributeError as e:\n    return str(e)")
         assert "tools.github.create_issue" in run.value
 
+    @pytest.mark.parametrize(
+        ("program", "name"),
+        [
+            ("del tools", "tools"),
+            ("x = await tools.search()\ndel tools", "tools"),
+            (
+                "async def f():\n    return await tools.search()\nif 0:\n    del tools\n    tools = 1\nawait f()",
+                "tools",
+            ),
+            ("sum = sum([1, 2])", "sum"),
+            (
+                "try:\n    pass\nexcept ToolCallError as ToolCallError:\n    pass\nraise ToolCallError('x')",
+                "ToolCallError",
+            ),
+        ],
+    )
+    def test_a_given_name_that_the_program_makes_its_variable_is_explained(self, program: str, name: str) -> None:
+        message = self.run(program).error["message"]
+        assert f"the program assigns or deletes `{name}` somewhere" in message
+
+    def test_a_variable_of_the_program_without_a_value_needs_no_such_words(self) -> None:
+        message = self.run("def f():\n    n += 1\nn = 1\nf()").error["message"]
+        assert "local variable 'n'" in message
+        assert "somewhere" not in message
+
     def test_an_unknown_name_in_brackets_is_a_key_error_with_near_names(self) -> None:
         run = self.run("try:\n    tools['serch']\nexcept KeyError as e:\n    return str(e)")
         assert "tools.search" in run.value

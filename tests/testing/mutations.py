@@ -2,12 +2,18 @@
 
 Each mutation patches one function of ours so that it does what a plausible mistake would do, and names attempts of
 which at least one must then find a bypass. A battery that still passes is the defect.
+
+A patch that does not fit our code any more breaks every call, which would look like a mutation that was seen. So what a
+patch itself raises is written down, and fails the mutation's test.
 """
 
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
+import functools
+import inspect
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +22,7 @@ import pytest
 import trio
 
 from codemode import _program_run, _spelling
-from codemode_bridge import Binding, VisibleTool
+from codemode_bridge import Binding, VisibleTool, VisibleTools
 from codemode_bridge._dispatcher import Dispatcher
 from codemode_registry import (
     Allow,
@@ -33,7 +39,51 @@ from codemode_registry._layers import Layer
 from codemode_registry._run import Run
 from codemode_registry._tool import Tool
 
-Patch = pytest.MonkeyPatch
+
+class Patch:
+    """Replaces functions of ours, and watches the replacements."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+        self.broken: list[str] = []
+        """What replacements raised themselves, not what came through them from our code."""
+
+    def setattr(self, target: Any, name: str, value: Any) -> None:
+        """Replace an attribute; a function is watched."""
+        self._patch.setattr(target, name, self.watched(value) if inspect.isfunction(value) else value)
+
+    def watched(self, function: Callable[..., Any]) -> Any:
+        """The same function, whose own failures are written down."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def watching(*given: Any, **options: Any) -> Any:
+                try:
+                    return await function(*given, **options)
+                except Exception as error:
+                    self._note(error)
+                    raise
+
+            return watching
+
+        @functools.wraps(function)
+        def looking(*given: Any, **options: Any) -> Any:
+            try:
+                return function(*given, **options)
+            except Exception as error:
+                self._note(error)
+                raise
+
+        return looking
+
+    def _note(self, error: Exception) -> None:
+        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+            home = str(frame.f_globals.get("__name__"))
+            if home.startswith("codemode"):
+                return  # it is the pipeline's own, on its way through
+            if home.startswith("tests."):
+                self.broken.append(f"{home}, line {line}: {type(error).__name__}: {error}")
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +288,7 @@ def the_childs_name_is_trusted(patch: Patch) -> None:
                             run.tool = tool
                             await _dispatch._run_body(run, tool, run.call, None, _dispatch.BodyOutcome())
 
-            return Binding(name, (), call)
+            return Binding(name, (), patch.watched(call))
 
         bindings.made = made
         dispatcher.bindings = bindings
@@ -248,8 +298,9 @@ def the_childs_name_is_trusted(patch: Patch) -> None:
 
 def run_code_is_among_the_tools_of_a_program(patch: Patch) -> None:
     def with_run_code(tools: Any) -> Any:
-        made = _spelling.visible_tools(tools)
-        return [*made, replace(made[0], name="run_code", namespace=None, method="run_code", parameters=("code",))]
+        made = list(_spelling.visible_tools(tools).by_name.values())
+        added = replace(made[0], name="run_code", namespace=None, method="run_code", parameters=("code",))
+        return VisibleTools([*made, added])
 
     patch.setattr(_program_run, "visible_tools", with_run_code)
 
@@ -407,7 +458,7 @@ def a_denial_reaches_the_wrappers(patch: Patch) -> None:
                 async def next() -> Any:
                     return denied
 
-                await hook.fn(run.call, next)
+                await hook.fn(run.call, patch.watched(next))
         return denied
 
     patch.setattr(_pipeline, "decide", nosy)

@@ -66,6 +66,10 @@ def safe_format_map(template: Any, mapping: Mapping[str, Any], /) -> str:
     return _Formatter(None, mapping).text(text, _MAX_DEPTH)
 
 
+safe_format.__name__ = safe_format.__qualname__ = "format"
+safe_format_map.__name__ = safe_format_map.__qualname__ = "format_map"
+
+
 class _Formatter:
     """One formatting, with its automatic numbering."""
 

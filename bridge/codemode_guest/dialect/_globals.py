@@ -7,6 +7,7 @@ built-ins counts a reference to each of them, and in a child each count would co
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from types import FunctionType
 from typing import Any, Final, NamedTuple, Protocol
@@ -39,12 +40,28 @@ class Completion(NamedTuple):
     has_value: bool
     """False when it fell off its end, or returned nothing."""
     value: object
-    """What it returned."""
+    """What it returned; without a value None, or the tasks that its last expression left."""
 
 
 def _last(value: object) -> tuple[bool, object]:
-    """The value of a last expression: None is none (`<last>`)."""
-    return (value is not None, value)
+    """The value of a last expression: None is none, and tasks are none (`<last>`).
+
+    `asyncio.create_task(x)` and `await asyncio.wait(tasks)` are statements to their author. A pending `gather` is not:
+    its author means the values, and an await is missing.
+    """
+    return (value is not None and not _only_tasks(value, _TASK_LEVELS), value)
+
+
+_TASK_LEVELS: Final = 2
+"""Collections around tasks: `asyncio.wait` gives a tuple of two sets."""
+
+
+def _only_tasks(value: Any, levels: int) -> bool:
+    if type(value) in (tuple, list, set, frozenset) and levels:
+        # An empty set beside one of tasks (nothing is pending) holds no other data.
+        held = [each for each in value if type(each) not in (set, frozenset) or each]
+        return bool(held) and all(_only_tasks(each, levels - 1) for each in held)
+    return type(value) is asyncio.Task
 
 
 def _async_run(awaitable: Any) -> Any:

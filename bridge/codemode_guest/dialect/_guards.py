@@ -11,6 +11,7 @@ import asyncio
 import functools
 import re
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any, Final
 
 from ._direct import forget
@@ -201,6 +202,10 @@ class _Callback:
         return type(other) is _Callback and bool(self._function == other._function)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        function = self._function
+        return function.__qualname__ if isinstance(function, FunctionType) else type(function).__name__
 
 
 def _callback_adder(future: asyncio.Future[Any]) -> Callable[..., None]:

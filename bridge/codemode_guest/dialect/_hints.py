@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import builtins
 import difflib
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from ._compile import Program
 from ._tables import TABLE
@@ -61,6 +63,9 @@ def _attribute(error: AttributeError) -> str | None:
 
 
 def _name(error: NameError, program: Program) -> str | None:
+    shadowed = _shadowed(str(error))
+    if shadowed is not None:
+        return shadowed
     name = error.name
     if type(name) is not str:
         return None
@@ -79,6 +84,21 @@ def _name(error: NameError, program: Program) -> str | None:
     return (
         f"{text}tools are called as `await tools.<name>(...)`; besides the program's own names there are `tools`, "
         "`ToolCallError` and the built-ins"
+    )
+
+
+_UNBOUND: Final = re.compile(r"cannot access (?:local|free) variable '(\w+)'")
+"""Python's words where a name is a variable that has no value (yet)."""
+
+
+def _shadowed(text: str) -> str | None:
+    """A name that every program has is assigned or deleted somewhere in this one, which makes it a variable of it."""
+    found = _UNBOUND.match(text)
+    if found is None or not (found[1] in ("tools", "ToolCallError") or hasattr(builtins, found[1])):
+        return None
+    name = found[1]
+    return (
+        f"the program assigns or deletes `{name}` somewhere, so it is a variable of its own: take another name for it"
     )
 
 

@@ -16,21 +16,20 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from codemode_registry import CancelSignal, Event, EventLog, JsonlEventLog, JsonValue
 
 from .._project import Project, ProjectError
+from .._thread import run_in_loop as run_in_loop
 from ._terminal import note
 
 if TYPE_CHECKING:
     from .._project_registry import Opened
-
-T = TypeVar("T")
 
 LOGS_KEPT = 100
 """Logs that stay in the state folder."""
@@ -42,24 +41,6 @@ class Interrupted(BaseException):
     def __init__(self, code: int) -> None:
         super().__init__()
         self.code = code
-
-
-def run_in_loop(body: Callable[[], Awaitable[T]], *, backend: Literal["trio", "asyncio"] = "trio") -> T:
-    """Run the body of a command in the event loop."""
-    try:
-        return anyio.run(body, backend=backend)
-    except BaseExceptionGroup as group:  # a task group wraps even a single failure
-        single = _only(group)
-        if single is None:
-            raise
-        raise single from single.__cause__
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    if len(group.exceptions) != 1:
-        return None
-    inner = group.exceptions[0]
-    return _only(cast("BaseExceptionGroup[BaseException]", inner)) if isinstance(inner, BaseExceptionGroup) else inner
 
 
 @contextlib.asynccontextmanager
