@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ async def test_a_run_survives_a_zygote_whose_children_all_end_unnoticed(monkeypa
         for child in waiting:
             with anyio.fail_after(10):
                 await anyio.wait_readable(child.bridge)
-            assert child.bridge.recv(1, socket.MSG_PEEK) == b"", "it is dead"
+            with suppress(ConnectionResetError):  # it had not read yet that it is wanted
+                assert child.bridge.recv(1, socket.MSG_PEEK) == b"", "it is dead"
         assert (await runtime.run(CodeRunRequest("return 'again'"))).value == "again"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from codemode import CancelSignal, CodeMode, Limits, ProcessRuntime
+from codemode_bridge._zygotes import HOUSE
 from tests.cases.given import Case, given
 from tests.cases.test_cancellation import until
 from tests.cases.world import World, assert_same
@@ -45,6 +46,10 @@ def test_five_hundred_calls_in_order(case: Case) -> None:
 
 def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+def _zygotes() -> set[int]:
+    return {zygote.pid for zygote in (HOUSE._current, HOUSE._next) if zygote is not None}
 
 
 def _children() -> set[int]:
@@ -102,7 +107,8 @@ def test_runs_of_every_outcome_leave_nothing_behind(case: Case) -> None:
     assert outcomes.count("timeout") == 52
     gc.collect()
     deadline = time.monotonic() + 5
-    while (_children() - before or _descriptors() > fds) and time.monotonic() < deadline:
+    # The session's own zygote may have been relieved by the next one meanwhile: it serves a number of forks.
+    while (_children() - before - _zygotes() or _descriptors() > fds) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert _children() - before == set()
+    assert _children() - before - _zygotes() == set()
     assert _descriptors() <= fds

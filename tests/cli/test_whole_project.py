@@ -77,7 +77,7 @@ def test_a_question_about_a_servers_tool_is_asked_at_the_terminal(project: Path)
 def test_a_server_that_is_down_is_named_and_the_rest_works(project: Path) -> None:
     (project / "mcp.json").write_text(json.dumps({"mcpServers": {"broken": {"command": "/no/such/program"}}}))
     done = codemode("run", "-c", "return await tools.add(a=1)", "--mcp", "mcp.json", "-y", cwd=project)
-    assert (done.returncode, done.stdout) == (0, "3\n")
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
     assert "MCP server 'broken' is down" in done.stderr
     doctor = codemode("doctor", "--mcp", "mcp.json", cwd=project)
     assert doctor.returncode == 1
