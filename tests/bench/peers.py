@@ -142,7 +142,8 @@ class Restricted:
             "-=": lambda a, b: a - b,
             "*=": lambda a, b: a * b,
         }
-        allowed = dict(safe_globals["__builtins__"]) | dict(limited_builtins) | dict(utility_builtins)
+        # Its own `range` stops at a thousand; what is measured is its compiler and its guards.
+        allowed = {**safe_globals["__builtins__"], **limited_builtins, **utility_builtins, "range": range}
         allowed |= {name: getattr(builtins, name) for name in ("sum", "min", "max", "dict", "list", "set", "enumerate")}
         allowed |= {name: getattr(builtins, name) for name in ("reversed", "map", "filter", "any", "all", "property")}
         self._names: dict[str, Any] = {

@@ -79,7 +79,7 @@ async def _sequential(registry: Registry, name: str, count: int = CALLS) -> floa
     return (time.process_time() - begun) / count
 
 
-async def _stream(registry: Registry, lazy: bool, gathered: bool) -> float:
+async def _stream(registry: Registry, gathered: bool) -> float:
     tool = registry.get("raw")
     assert tool is not None
     tool.concurrency_safe = gathered
@@ -88,7 +88,7 @@ async def _stream(registry: Registry, lazy: bool, gathered: bool) -> float:
     begun = time.process_time()
     async with stream:
         for n in range(CALLS):
-            ticket = stream.submit("raw", {"n": n}, call_id=str(n), lazy=lazy)
+            ticket = stream.submit("raw", {"n": n}, call_id=str(n))
             if not gathered:
                 await ticket.wait()
     return (time.process_time() - begun) / CALLS
@@ -112,11 +112,8 @@ async def _calls(folder: Path) -> list[tuple[str, float]]:
     found.append(
         ("call, one hook of each kind, memory log", await _sequential(_with_hooks(_registry(MemoryEventLog())), "raw"))
     )
-    found.append(
-        ("stream, one after the other, awaited at once", await _stream(_registry(MemoryEventLog()), True, False))
-    )
-    found.append(("stream, one after the other, a task each", await _stream(_registry(MemoryEventLog()), False, False)))
-    found.append(("stream, all submitted, 10 at once", await _stream(_registry(MemoryEventLog()), False, True)))
+    found.append(("stream, one after the other", await _stream(_registry(MemoryEventLog()), False)))
+    found.append(("stream, all submitted, 10 at once", await _stream(_registry(MemoryEventLog()), True)))
     return found
 
 
