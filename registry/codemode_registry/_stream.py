@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _CALLS_A_TURN = 16
 """So many calls in a row that never waited, then other tasks of the loop get their turn."""
+_MOST_RESTING = 4
+"""Workers that wait for the next call; to rest and be woken at the end costs as much as a new one."""
 
 
 class CallStream:
@@ -283,6 +285,8 @@ class CallStream:
         while self._closed is None:
             ticket = self._take()
             if ticket is None:
+                if len(self._resting) >= _MOST_RESTING:
+                    return
                 in_a_row = 0
                 await self._rest()
                 continue
