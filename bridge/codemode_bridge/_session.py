@@ -182,11 +182,8 @@ class Session:
         }
         if self._unrestricted:
             options["unrestricted"] = True
-        head = b'{"type":"run","program":%b,"options":%b,"tools":' % (
-            encode_body(request.program),
-            encode_body(options),
-        )
-        return framed(b"".join((head, listing(request.bindings), b"}")))
+        parts = (encode_body(request.program), encode_body(options), listing(request.bindings))
+        return framed(b'{"type":"run","program":%b,"options":%b,"tools":%b}' % parts)
 
     async def _receive(self) -> None:
         """Take what the child sends, until the run has an outcome."""
@@ -284,11 +281,17 @@ class Session:
             else:
                 awaited = AwaitedCall(binding.call(call.arguments), partial(self._reply, call.id))
                 self._calls[call.id] = awaited
-                self._start(awaited.run)
+                self._start(partial(self._await, call.id, awaited))
         except BindingError as error:
             self._refuse(call.id, error.message)
         except Exception as error:
             self._refuse(call.id, foreign(error))
+
+    async def _await(self, call_id: int, awaited: AwaitedCall) -> None:
+        try:
+            await awaited.run()
+        finally:
+            self._calls.pop(call_id, None)
 
     def _reply(self, call_id: int, value: Any, refused: str | None) -> None:
         """A call ended."""

@@ -18,7 +18,7 @@ from typing import NoReturn, cast
 from codemode_guest import _limits, _program, _seal
 from codemode_guest._channel import ChannelClosed, GuestChannel, encode, framed
 from codemode_guest._loop import GuestLoop
-from codemode_guest._rehearsal import load, rehearse
+from codemode_guest._rehearsal import SMALL, load, rehearse
 from codemode_guest._seal import ChildSeal, Layer
 from codemode_guest._seal_proof import prove
 from codemode_guest._syscalls import BRIDGE_FD
@@ -30,8 +30,9 @@ EXIT_SEAL = 70
 EXIT_BROKEN = 71
 EXIT_MEMORY = 72
 
-_PRACTICE = framed(encode({"type": "run", "program": "1 + 1", "tools": [], "options": {}}))
-_MOST_PRACTICE = 4096
+_WARM_UP = framed(encode({"type": "run", "program": SMALL, "tools": [], "options": {}}))
+_WARM_UP_ANSWER = 4096
+"""Bytes; more than its `ready` and `done` take."""
 
 
 def prepare(*, parent: int | None) -> tuple[Nursery, list[Layer]]:
@@ -88,14 +89,14 @@ class Nursery:
         finally:
             os._exit(code)
 
-    def practise(self, peer: socket.socket) -> None:
+    def warm_up(self, peer: socket.socket) -> None:
         """In the zygote: a child's way from its first word to its last, with `peer` at the other end of the bridge."""
         rehearse(full=True)
-        peer.sendall(_PRACTICE)
+        peer.sendall(_WARM_UP)
         self._say_ready()
         self._run(self._program_frame())
         self._channel.state = "new"
-        peer.recv(_MOST_PRACTICE)
+        peer.recv(_WARM_UP_ANSWER)
 
     def _serve(self) -> NoReturn:
         self._say_ready()

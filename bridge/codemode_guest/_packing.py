@@ -22,18 +22,18 @@ _POOL, _POOL_HEADER = 16 * 1024, 48
 _LARGEST, _LARGE_STEP, _CHUNK_HEADER = 4096, 256, 16
 _BATCH, _MOST_BATCHES, _IN_A_ROW = 64, 200, 4
 # A function is specialised after it was called or has looped a few times; a child has no time for that.
-_WARM_UP = 12
+_WARM_UPS = 12
 
 
-def pack(practise: Callable[[], object]) -> object:
+def pack(warm_up: Callable[[], object]) -> object:
     """Put the zygote's memory in order; -> what must be kept alive for it.
 
     Args:
-        practise: does what every run does.
+        warm_up: does what every run does.
     """
-    _move_together(_code_of(practise))
-    for _ in range(_WARM_UP):
-        practise()
+    _move_together(_code_of(warm_up))
+    for _ in range(_WARM_UPS):
+        warm_up()
     gc.collect()
     small = [_fill(size, size) for size in range(_STEP, _LARGEST_SMALL + 1, _STEP)]
     large = [_fill(size, size + _CHUNK_HEADER) for size in range(_LARGEST, _LARGEST_SMALL, -_LARGE_STEP)]
@@ -43,7 +43,7 @@ def pack(practise: Callable[[], object]) -> object:
     return small, large
 
 
-def _code_of(practise: Callable[[], object]) -> list[CodeType]:
+def _code_of(warm_up: Callable[[], object]) -> list[CodeType]:
     """The code of all functions that are called, in the order of their first calls."""
     called: dict[int, CodeType] = {}
 
@@ -53,7 +53,7 @@ def _code_of(practise: Callable[[], object]) -> list[CodeType]:
 
     sys.setprofile(note)
     try:
-        practise()
+        warm_up()
     finally:
         sys.setprofile(None)
     return list(called.values())

@@ -26,7 +26,8 @@ print(f"{len(found)} things")
 found["answer"] = await tools.rehearse(text="x")
 return found
 """
-_SMALL = "1 + 1"
+SMALL = "1 + 1"
+"""What a child rehearses: no more than every run does."""
 _TOOL = {"name": "rehearse", "namespace": None, "method": "rehearse", "parameters": ["text"], "signature": ""}
 
 
@@ -56,7 +57,7 @@ def rehearse(*, full: bool = False) -> bool:
     nowhere = _Nowhere()
     nowhere.loop = loop = GuestLoop(nowhere, BRIDGE_FD)
     asyncio.set_event_loop(loop)
-    frame: dict[str, object] = {"type": "run", "program": _FULL if full else _SMALL, "tools": [_TOOL], "options": {}}
+    frame: dict[str, object] = {"type": "run", "program": _FULL if full else SMALL, "tools": [_TOOL], "options": {}}
     loop.run_until_complete(_program.run_program(frame, nowhere))
     asyncio.set_event_loop(None)
     return nowhere.done

@@ -53,7 +53,7 @@ class Zygote:
         self._dying: set[int] = set()
         with _place_of_bridges() as peer:
             self._nursery, self._layers = prepare(parent=os.getpid())
-            self._kept = pack(lambda: self._nursery.practise(peer))
+            self._kept = pack(lambda: self._nursery.warm_up(peer))
         dialect.lay_in(_RUNS_OF_A_CHILD)
         self._fork = bare_fork()
 
@@ -126,7 +126,7 @@ def _wait(pid: int) -> dict[str, object]:
 
 
 def main() -> NoReturn:
-    """Start on the inherited descriptors 3 (placeholder) and 4 (control)."""
+    """Start on the inherited descriptors 3 (where bridges will be) and 4 (control)."""
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=CONTROL_FD)
     os.set_inheritable(CONTROL_FD, False)
     # A fault writes its report to the child's bridge: the host knows the words and never takes them for a frame.
@@ -147,7 +147,7 @@ def main() -> NoReturn:
 def _place_of_bridges() -> socket.socket:
     """A socket gets the descriptor of bridges, so that a child's objects can be made on it before there is a child.
 
-    A child only puts its own bridge there; -> the socket's peer, for practice.
+    A child only puts its own bridge there; -> the socket's peer, for the warm-up.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours:

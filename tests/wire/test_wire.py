@@ -169,7 +169,7 @@ def wire_in(state: str) -> HostWire:
 
 
 @pytest.mark.parametrize("state", ["starting", "idle", "running", "finished"])
-@pytest.mark.parametrize("kind", [*LEGAL, "run", "reply", "nonsense"])
+@pytest.mark.parametrize("kind", [*LEGAL, "wanted", "run", "reply", "nonsense"])
 def test_the_table_decides_what_may_come(state: str, kind: str) -> None:
     wire = wire_in(state)
     frame = LEGAL.get(kind, {"type": kind})
@@ -192,6 +192,18 @@ def test_the_host_may_send_a_program_once_and_answers_while_it_runs(state: str) 
     else:
         with pytest.raises(WireMisuse):
             wire.run_sent()
+
+
+@pytest.mark.parametrize("state", ["starting", "idle", "running", "finished"])
+def test_a_child_is_told_that_it_is_wanted_before_it_is_ready_and_never_after(state: str) -> None:
+    wire = wire_in(state)
+    if state == "starting":
+        wire.wanted_sent()
+        assert wire.receive(LEGAL["ready"]) is not None
+    else:
+        with pytest.raises(WireMisuse):
+            wire.wanted_sent()
+    assert wire.state == ("idle" if state == "starting" else state)
 
 
 BROKEN = [
@@ -376,6 +388,19 @@ def test_a_long_frame_among_short_ones_is_read_whole() -> None:
             found += channel.read()
         sender.join()
         assert found == replies
+
+
+def test_the_guest_hears_that_it_is_wanted_and_looking_takes_nothing_away() -> None:
+    channel, host = guest()
+    with host, channel._socket:
+        channel.send("ready", {"pid": 1})
+        assert not channel.look()
+        host.sendall(encode({"type": "wanted"}))
+        assert channel.look()
+        assert channel.look()
+        assert channel.read() == [{"type": "wanted"}]
+        host.sendall(encode({"type": "run", "program": "p"}) + encode({"type": "wanted"}))
+        assert channel.read() == [{"type": "run", "program": "p"}]  # a program that runs is wanted by nobody
 
 
 def test_the_guest_drops_what_is_no_frame() -> None:
