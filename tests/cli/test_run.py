@@ -266,3 +266,13 @@ def _wait_for(file: Path, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_note_is_told_once_with_the_result_or_beside_its_json(tmp_path: Path) -> None:
+    code = "import asyncio\nasyncio.create_task(asyncio.sleep(60))\nreturn (1,)"
+    text = codemode("run", "-c", code, cwd=tmp_path)
+    assert (text.stdout + text.stderr).count("cancelled unfinished") == 1
+    assert text.stderr.count("tuple to list") == 1
+    machine = codemode("run", "-c", code, "--json", cwd=tmp_path)
+    assert json.loads(machine.stdout)["value"] == [1]
+    assert machine.stderr.count("cancelled unfinished") == 1

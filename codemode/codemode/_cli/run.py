@@ -140,7 +140,7 @@ class RunJob:
             return interrupted.code
         _tell(result, as_json=as_json)
         if not self.quiet:
-            _sum_up(result, place)
+            _sum_up(result, place, told="" if as_json else result.text)
         if signals and not result.ok:
             return 128 + signals[0]
         return 0 if result.ok else 1
@@ -181,12 +181,13 @@ def _tell(result: RunResult, *, as_json: bool) -> None:
         sys.stderr.write(plain(result.text.rstrip("\n")) + "\n")
 
 
-def _sum_up(result: RunResult, place: Path) -> None:
-    """One line of figures, and where the log is."""
+def _sum_up(result: RunResult, place: Path, *, told: str) -> None:
+    """The notes that what was `told` does not have, one line of figures, and where the log is."""
     from ._terminal import counted, duration, note
 
     for remark in result.notes:
-        note(f"note: {remark}")
+        if f"note: {remark}" not in told:
+            note(f"note: {remark}")
     failed = sum(call.status != "done" for call in result.calls)
     words = counted(len(result.calls), "call") + (f" ({failed} not done)" if failed else "")
     note(f"{words}, {duration(result.usage.wall_seconds)}; log: {place}")
