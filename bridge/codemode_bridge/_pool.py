@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from codemode_bridge._children import Child, ChildUnavailable, become_ready
+from codemode_bridge._children import Child, ChildUnavailable, become_ready, tell_wanted
 from codemode_bridge._zygotes import ZygoteGone
 from codemode_registry import RuntimeUnavailableError
 
@@ -51,6 +51,12 @@ class ChildPool:
                 return child
             why = found
         raise RuntimeUnavailableError(f"no child process can be started: {why}")
+
+    def expect(self) -> None:
+        """A program will come at once: the child that will run it can wake up meanwhile."""
+        with self._lock:
+            if self._waiting:
+                tell_wanted(self._waiting[0])
 
     @staticmethod
     async def _readied(child: Child) -> str | None:

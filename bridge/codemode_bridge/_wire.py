@@ -5,7 +5,7 @@ body and answers with an event, or with None for a frame that was dropped and co
 legal in the state, or when a field has the wrong type; fields that the protocol does not know are never looked at.
 The child is only ever given an answer to a call that it made and that was not answered yet.
 
-    starting --(wanted), ready--> idle --(run)--> running --call, cancel, log--> running --done--> finished
+    starting --(wanted), ready--> idle --(wanted), (run)--> running --call, cancel, log--> running --done--> finished
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ RECEIVES: dict[tuple[State, str], State] = {
 }
 SENDS: dict[tuple[State, str], State] = {
     ("starting", "wanted"): "starting",
+    ("idle", "wanted"): "idle",
     ("idle", "run"): "running",
     ("running", "reply"): "running",
 }
@@ -141,7 +142,7 @@ class HostWire:
         return None
 
     def wanted_sent(self) -> None:
-        """The child knows that somebody waits for it."""
+        """The child knows that a program will come at once."""
         self._sent("wanted")
 
     def run_sent(self) -> None:

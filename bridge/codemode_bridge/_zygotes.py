@@ -138,7 +138,7 @@ class ZygoteProcess:
         """
         with self._lock:
             number = next(self._numbers)
-            self._send(b"fork %d" % number, bridge)
+            self._send(b"f%d" % number, bridge)
             self.forks += 1
             self.children += 1
             return number
@@ -148,7 +148,7 @@ class ZygoteProcess:
         with self._lock:
             self.children -= 1
             with contextlib.suppress(ZygoteGone):
-                self._send(b"bury %d" % number)
+                self._send(b"b%d" % number)
 
     def reap(self, number: int, answer: int) -> None:
         """A child is to be killed and its end told to `answer`.
@@ -158,7 +158,7 @@ class ZygoteProcess:
         """
         with self._lock:
             self.children -= 1
-            self._send(b"reap %d" % number, answer)
+            self._send(b"r%d" % number, answer)
 
     def report(self, answer: int) -> None:
         """The layers of the seal are to be told to `answer`.
@@ -167,7 +167,7 @@ class ZygoteProcess:
             ZygoteGone: nobody takes the message.
         """
         with self._lock:
-            self._send(b"report", answer)
+            self._send(b"p0", answer)
 
     def _send(self, message: bytes, descriptor: int | None = None) -> None:
         if self._ended:

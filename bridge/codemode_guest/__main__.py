@@ -24,6 +24,9 @@ def main(mode: str) -> None:
     # asyncio works without ssl, and a child has no use for it: half of the import time and memory of asyncio.
     sys.modules["ssl"] = None  # type: ignore[assignment]
     if mode == "zygote":
+        from codemode_guest._memory import load_libraries
+
+        load_libraries()
         from codemode_guest._zygote import main as zygote
 
         zygote()

@@ -169,12 +169,6 @@ class GuestChannel:
             return frames
         return self._arrived(wait=wait)
 
-    def look(self) -> bool:
-        """Take in what is there, for the next `read`; whether there is anything."""
-        if not self._frames:
-            self._frames = self._arrived(wait=False)
-        return bool(self._frames)
-
     def _arrived(self, *, wait: bool) -> list[dict[str, object]]:
         """What one read of the socket gives."""
         try:

@@ -18,7 +18,8 @@ _OPEN_FILES = 64
 _CPU_GRACE_SECONDS = 2
 
 
-def _lower(kind: int, value: int) -> None:
+def lower(kind: int, value: int) -> None:
+    """Lower one limit, soft and hard; one that is lower already stays."""
     _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
@@ -31,12 +32,12 @@ def restrain() -> None:
     Raises:
         OSError: the kernel refused a limit.
     """
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_FSIZE, 0)
-    _lower(resource.RLIMIT_NOFILE, _OPEN_FILES)
-    _lower(resource.RLIMIT_MEMLOCK, 0)
+    lower(resource.RLIMIT_CORE, 0)
+    lower(resource.RLIMIT_FSIZE, 0)
+    lower(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    lower(resource.RLIMIT_MEMLOCK, 0)
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
-        _lower(resource.RLIMIT_MSGQUEUE, 0)
+        lower(resource.RLIMIT_MSGQUEUE, 0)
 
 
 def address_space() -> int:
@@ -55,5 +56,5 @@ def confine(*, memory_bytes: int, compute_seconds: float, base: int) -> None:
         OSError: the kernel refused a limit.
     """
     if base:  # Where the size of an empty child is unknown (macOS), a limit would only break the interpreter.
-        _lower(resource.RLIMIT_AS, base + memory_bytes)
-    _lower(resource.RLIMIT_CPU, math.ceil(compute_seconds) + _CPU_GRACE_SECONDS)
+        lower(resource.RLIMIT_AS, base + memory_bytes)
+    lower(resource.RLIMIT_CPU, math.ceil(compute_seconds) + _CPU_GRACE_SECONDS)

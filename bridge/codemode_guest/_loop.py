@@ -40,6 +40,8 @@ class _BridgeSelector:
     def select(self, timeout: float | None) -> Frames:
         if timeout is None:
             return self._channel.read()
+        if self._channel.on_frame is None and timeout <= 0:
+            return []  # No program runs yet, and its `run` frame is not for the loop.
         # Looked for first: a frame that came while a write was blocked is not in the socket any more.
         frames = self._channel.read(wait=False)
         if not frames and timeout > 0 and self._poll.poll(math.ceil(timeout * 1000)):

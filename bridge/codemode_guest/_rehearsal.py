@@ -52,6 +52,14 @@ class _Nowhere:
             self.loop.call_soon(self.on_frame, reply)
 
 
+_FRAME: dict[str, object] = {"type": "run", "program": SMALL, "tools": [_TOOL], "options": {}}
+
+
+async def rehearse_small() -> None:
+    """Run what every run does, in the loop that runs."""
+    await _program.run_program(_FRAME, _Nowhere())
+
+
 def rehearse(*, full: bool = False) -> bool:
     """Run a program once, apart from the bridge; whether it ended well."""
     nowhere = _Nowhere()

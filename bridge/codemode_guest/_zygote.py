@@ -4,36 +4,43 @@ Rules of this module: one thread, no event loop, no program text, nothing learne
 control socket and ends when that socket does. A child is never reaped before the host asks for it, so its process id
 cannot come to mean another process while the host may still send it a signal.
 
-Control messages (one datagram each, ASCII words; descriptors ride along in order):
+Control messages (one datagram each: a letter and a number; a descriptor rides along):
 
-    fork N        <bridge>            fork child N on this bridge; the child itself says `ready` there
-    bury N                            end it; nobody wants to know more
-    reap N        <answer>            end it; write {"status", "cpu", "memory"} to the descriptor
-    report        <answer>            write the layers of the seal to the descriptor
+    f N    <bridge>    fork child N on this bridge; the child itself says `ready` there
+    b N                end it; nobody wants to know more
+    r N    <answer>    end it; write its wait status and `struct rusage`, as wait4(2) gives them, to the descriptor;
+                       nothing where there is no such child
+    p 0    <answer>    write the layers of the seal to the descriptor, in JSON
+
+The loop spares memory: what the zygote writes to after a fork is copied, and a large page falls to pieces at the first
+such write (`_memory`). So whatever the loop touches was made last, and it calls nothing that anybody else holds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import gc
 import json
 import os
 import select
-import signal
 import socket
+import struct
 import sys
 from dataclasses import asdict
 from typing import NoReturn
 
-from codemode_guest import dialect
+from codemode_guest import _memory, dialect
 from codemode_guest._child import prepare
-from codemode_guest._fork import bare_fork
-from codemode_guest._packing import pack
 from codemode_guest._syscalls import BRIDGE_FD
 
 CONTROL_FD = 4
-_MESSAGE = 4096
+_FORK, _BURY, _REAP, _REPORT = b"fbrp"
+# Bytes of a message, and of the descriptor that comes with it.
+_MESSAGE, _RIGHTS = 32, socket.CMSG_SPACE(4)
+# Bytes of a wait status, and of `struct rusage`: 18 longs on every Linux.
+_STATUS, _USAGE = 4, 18 * 8
 # Its rehearsal and its program.
 _RUNS_OF_A_CHILD = 2
 # How long a buried child may take to leave before it is looked at again. Teardown takes well under a millisecond.
@@ -44,85 +51,76 @@ _HOST_CHECK_MS = 5_000
 
 
 class Zygote:
-    """The state of the one zygote in this process."""
+    """The one zygote in this process."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._host = os.getppid()
-        self._children: dict[int, int] = {}  # The host's number to the process id.
-        self._dying: set[int] = set()
         with _place_of_bridges() as peer:
-            self._nursery, self._layers = prepare(parent=os.getpid())
-            self._kept = pack(lambda: self._nursery.warm_up(peer))
+            self._nursery, layers = prepare(parent=os.getpid())
+            _memory.warm_up(lambda: self._nursery.warm_up(peer), *self._nursery.only_in_children())
+        self._report = json.dumps([asdict(layer) for layer in layers]).encode()
         dialect.lay_in(_RUNS_OF_A_CHILD)
-        self._fork = bare_fork()
 
     def serve(self) -> None:
-        """Obey until the control socket ends."""
+        """Obey until the control socket ends; no child is left then.
+
+        Called by way of `_memory.apart`.
+        """
+        host = os.getppid()
+        # PyDLL: the GIL stays taken over a fork, and the child's only thread goes on holding it. What CPython does
+        # after a fork repairs what other threads may have held: work for nothing here, and 200 pages in every child.
+        libc = ctypes.PyDLL(None)
+        fork, getppid, close, write = libc.fork, libc.getppid, libc.close, libc.write
+        kill, waitpid, wait4 = libc.kill, libc.waitpid, libc.wait4
+        end = ctypes.create_string_buffer(_STATUS + _USAGE)
+        usage = ctypes.c_void_p(ctypes.addressof(end) + _STATUS)
         poller = select.poll()
         poller.register(self._control, select.POLLIN)
+        poll, receive = poller.poll, self._control.recvmsg
+        descriptor_of = struct.Struct("i").unpack
+        children: dict[int, int] = {}  # The host's number to the process id.
+        take = children.pop
+        dying: set[int] = set()
+        doom, forget = dying.add, dying.discard
+        idle = _HOST_CHECK_MS + 0  # A number of our own.
         while True:
-            if not poller.poll(_REAP_AGAIN_MS if self._dying else _HOST_CHECK_MS):
-                self._reap_dying()
-                if os.getppid() != self._host:
-                    return
-                continue
-            message, descriptors, _, _ = socket.recv_fds(self._control, _MESSAGE, 8)
-            if not message:
-                return
-            self._obey(message.decode("ascii").split(), descriptors)
-            for descriptor in descriptors:
-                os.close(descriptor)
-            self._reap_dying()
-
-    def _obey(self, words: list[str], descriptors: list[int]) -> None:
-        match words:
-            case ["fork", number]:
-                pid = self._fork()
-                if pid == 0:
-                    self._nursery.live(descriptors[0])
-                self._children[int(number)] = pid
-            case ["bury", number]:
-                pid = self._kill(int(number))
-                if pid:
-                    self._dying.add(pid)
-            case ["reap", number]:
-                self._answer(descriptors[0], _wait(self._kill(int(number))))
-            case ["report"]:
-                self._answer(descriptors[0], [asdict(layer) for layer in self._layers])
-            case _:
-                pass  # Only the host speaks here; a word of a later version is not worth dying for.
-
-    def _kill(self, number: int) -> int:
-        """The host kills as well, and faster; this reaches the child that the host knows no process id of yet."""
-        pid = self._children.pop(number, 0)
-        if pid:
-            os.kill(pid, signal.SIGKILL)
-        return pid
-
-    def end(self) -> None:
-        """Kill and reap whatever is left, so that nothing is left behind."""
-        for number in list(self._children):
-            self._dying.add(self._kill(number))
-        for pid in self._dying:
-            os.waitpid(pid, 0)
-
-    def _reap_dying(self) -> None:
-        for pid in list(self._dying):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                self._dying.discard(pid)
-
-    @staticmethod
-    def _answer(descriptor: int, value: object) -> None:
-        with contextlib.suppress(OSError):  # The host may not want to know any more.
-            os.write(descriptor, json.dumps(value).encode())
-
-
-def _wait(pid: int) -> dict[str, object]:
-    if pid == 0:
-        return {"status": None, "cpu": 0.0, "memory": 0}
-    _, status, usage = os.wait4(pid, 0)
-    return {"status": status, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
+            if not poll(_REAP_AGAIN_MS if dying else idle):
+                if getppid() != host:
+                    break
+            else:
+                message, rights, _, _ = receive(_MESSAGE, _RIGHTS)
+                if not message:
+                    break
+                order, number = message[0], int(message[1:])
+                descriptor = descriptor_of(rights[0][2])[0] if rights else -1
+                if order == _FORK:
+                    pid = fork()
+                    if pid == 0:
+                        self._nursery.live(descriptor)
+                    if pid > 0:  # Else there is no room for a process: closing its bridge says so.
+                        children[number] = pid
+                elif order == _REPORT:
+                    write(descriptor, self._report, len(self._report))
+                else:
+                    # The host kills as well, and faster; this reaches the child that it knows no process id of yet.
+                    pid = take(number, 0)
+                    if pid:
+                        kill(pid, 9)
+                        if order == _BURY:
+                            doom(pid)
+                        else:
+                            wait4(pid, end, 0, usage)
+                            write(descriptor, end, _STATUS + _USAGE)
+                if descriptor >= 0:
+                    close(descriptor)
+            if dying:
+                for pid in list(dying):
+                    if waitpid(pid, None, 1):  # WNOHANG
+                        forget(pid)
+        for pid in children.values():
+            kill(pid, 9)
+        for pid in [*dying, *children.values()]:
+            waitpid(pid, None, 0)
 
 
 def main() -> NoReturn:
@@ -132,14 +130,13 @@ def main() -> NoReturn:
     # A fault writes its report to the child's bridge: the host knows the words and never takes them for a frame.
     faulthandler.enable(file=BRIDGE_FD, all_threads=False)
     zygote = Zygote(control)
-    gc.collect()
-    gc.disable()
-    gc.freeze()
     _silence()
     _yield_to_others()
+    _memory.settle()
+    gc.disable()
+    gc.freeze()
     try:
-        zygote.serve()
-        zygote.end()
+        _memory.apart(Zygote.serve)(zygote)
     finally:
         os._exit(0)
 

@@ -269,6 +269,8 @@ class CodeMode:
     ) -> ToolResult:
         """One call through the registry's pipeline, with what is this CodeMode's own."""
         self._enter()
+        if name == RUN_CODE and isinstance(self.runtime, ProcessRuntime):
+            self.runtime.expect_run()
         before = RUN_APPROVER.set(approver)
         try:
             return await self.registry._call(

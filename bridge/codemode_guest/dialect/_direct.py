@@ -239,28 +239,31 @@ def learn() -> None:
     if pid == 0:
         try:
             with open(writer, "wb") as told:
-                marshal.dump([list(names) for names in _walk_host()], told)
+                marshal.dump(_walk_host(), told)
         finally:
             os._exit(0)
     os.close(writer)
     with open(reader, "rb") as telling:
         text = telling.read()
     os.waitpid(pid, 0)
-    known, attributes = marshal.loads(text)  # names that are interned come back as the objects they are
-    _LEARNT[:] = [(frozenset(known), frozenset(attributes))]
+    _LEARNT[:] = [marshal.loads(text)]  # names that are interned come back as the objects they are
 
 
-_LEARNT: Final[list[tuple[frozenset[str], frozenset[str]]]] = []
+_LEARNT: Final[list[dict[str, bool]]] = []
 
 
 @functools.cache
-def _host() -> tuple[frozenset[str], frozenset[str]]:
-    """Every name that host code which programs can reach knows, and those that are attributes; once per process."""
+def host_names() -> dict[str, bool]:
+    """Every name that host code which programs can reach knows in any role; once per process.
+
+    True: an object of that code has it, or is given it, as an attribute. One dict: two sets of so many names would be
+    a megabyte of every zygote.
+    """
     return _LEARNT[0] if _LEARNT else _walk_host()
 
 
-def _walk_host() -> tuple[frozenset[str], frozenset[str]]:
-    """One walk over that code, about 30 ms: mentioned, attributes."""
+def _walk_host() -> dict[str, bool]:
+    """One walk over that code, about 30 ms."""
     from .modules import REAL_MODULES
 
     own = _own_modules()
@@ -279,7 +282,8 @@ def _walk_host() -> tuple[frozenset[str], frozenset[str]]:
             stack.extend(type.__subclasses__(cls))
     for cls in [*POLICY, *_HIDDEN]:
         attributes.update(instance_names(cls))
-    return frozenset(mentioned | attributes) | FRAME_NAMES, frozenset(attributes) | FRAME_NAMES
+    attributes |= FRAME_NAMES
+    return {name: name in attributes for name in mentioned | attributes}
 
 
 def _own_modules() -> set[str]:
@@ -290,16 +294,6 @@ def _own_modules() -> set[str]:
     package = __name__.partition(".")[0]
     found = {name for name in list(sys.modules) if name == package or name.startswith(f"{package}.")}
     return found | {str(cls.__module__) for cls in _reachable()}
-
-
-def host_names() -> frozenset[str]:
-    """Every name that host code which programs can reach knows in any role."""
-    return _host()[0]
-
-
-def host_attributes() -> frozenset[str]:
-    """Every name that an object of that host code has, or is given, as an attribute."""
-    return _host()[1]
 
 
 @functools.cache
@@ -327,7 +321,7 @@ _IMMUTABLE_TYPE: Final = 1 << 8
 def forget() -> None:
     """Walk again for the next program: a class of the host has come to what programs reach."""
     _LEARNT.clear()
-    for known in (_host, common_names, mutable_names, is_foreign, is_direct):
+    for known in (host_names, common_names, mutable_names, is_foreign, is_direct):
         known.cache_clear()
 
 
@@ -342,4 +336,4 @@ def is_foreign(name: str) -> bool:
 @functools.lru_cache(maxsize=65536)
 def is_direct(name: str) -> bool:
     """Whether a native load is as safe as a guarded one."""
-    return name in common_names() or not (name.startswith("__") or "<" in name or name in host_attributes())
+    return name in common_names() or not (name.startswith("__") or "<" in name or host_names().get(name, False))
