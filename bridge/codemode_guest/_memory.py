@@ -36,6 +36,8 @@ _BATCH, _MOST_BATCHES, _IN_A_ROW = 64, 200, 4
 # A function is specialised after it was called or has looped a few times; a child has no time for that.
 _WARM_UPS = 12
 _FREED, _LONGEST_FREED = 20, 9
+# What the zygote's loop makes is no larger.
+_LARGEST_OF_LOOP = 128
 _LARGE_PAGE = 2 * 1024 * 1024
 _MADV_COLLAPSE = 25
 
@@ -65,8 +67,8 @@ def warm_up(run: Callable[[], object], *others: Callable[..., object]) -> None:
 
 def settle() -> None:
     """Leave no gaps that a child would fill, and make the pages large."""
-    _FILLINGS.append(_fill_gaps())
-    _FILLINGS.append(_fill_gaps())  # Those that the first filling left behind.
+    _FILLINGS.append(_fill_gaps(_LARGEST))
+    _FILLINGS.append(_fill_gaps(_LARGEST_OF_LOOP))  # Those that the first filling left behind.
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc: what it holds in reserve would be mapped in every child
         libc.malloc_trim(0)
@@ -119,10 +121,11 @@ def _copied(code: CodeType, copies: dict[int, CodeType]) -> CodeType:
     return copies[id(code)]
 
 
-def _fill_gaps() -> object:
+def _fill_gaps(largest: int) -> object:
+    """Up to this size."""
     gc.collect()  # Also empties the interpreter's lists of freed tuples and the like, which lie anywhere.
-    small = [_fill(size, size) for size in range(_STEP, _LARGEST_SMALL + 1, _STEP)]
-    large = [_fill(size, size + _CHUNK_HEADER) for size in range(_LARGEST, _LARGEST_SMALL, -_LARGE_STEP)]
+    small = [_fill(size, size) for size in range(_STEP, min(largest, _LARGEST_SMALL) + 1, _STEP)]
+    large = [_fill(size, size + _CHUNK_HEADER) for size in range(largest, _LARGEST_SMALL, -_LARGE_STEP)]
     # Some that were freed meanwhile are kept by the interpreter for the next of their kind.
     freed = [([n], {"n": n}, float(n), [(n,) * size for size in range(1, _LONGEST_FREED)]) for n in range(_FREED)]
     return small, large, freed
