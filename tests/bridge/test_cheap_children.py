@@ -13,7 +13,7 @@ import pytest
 from codemode_bridge import Binding, CodeRunRequest, ProcessRuntime, run_unrestricted
 from codemode_bridge._children import Child, become_ready
 from codemode_bridge._session import Session
-from codemode_bridge._zygotes import guest_command, guest_environment
+from codemode_bridge._zygotes import HOUSE, guest_command, guest_environment
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="children are forked on Linux")
 
@@ -61,6 +61,55 @@ async def test_a_waiting_child_copies_few_pages_and_one_that_is_waited_for_fewer
             assert faults(wanted) < faults(ahead) < 850
         finally:
             wanted.end()
+
+
+@linux
+async def test_the_zygote_itself_copies_few_pages_for_a_run() -> None:
+    """75, before its loop was made apart from what it shares; about 30 since."""
+
+    def touched() -> int:
+        return int(Path(f"/proc/{HOUSE.zygote().pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+    async with ProcessRuntime(warm=1) as runtime:
+        for _ in range(5):
+            await runtime.run(CodeRunRequest("1"))
+        before = touched()
+        for _ in range(40):
+            await runtime.run(CodeRunRequest("1"))
+        assert touched() - before < 40 * 50
+
+
+async def test_a_child_that_is_told_of_a_run_ahead_runs_one_program_as_any_other() -> None:
+    async with ProcessRuntime(warm=1) as runtime:
+        await runtime.run(CodeRunRequest("1"))
+        for times in (1, 2, 5):
+            await anyio.sleep(0.02)
+            for _ in range(times):
+                runtime.expect_run()
+            assert (await runtime.run(CodeRunRequest(f"return {times}"))).value == times
+        await anyio.sleep(0.02)
+        runtime.expect_run()
+        await anyio.sleep(0.02)  # The child has stopped looking: nobody ran anything after all.
+        assert (await runtime.run(CodeRunRequest("return 'late'"))).value == "late"
+
+
+async def test_no_child_is_woken_while_others_run_or_have_just_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[bool] = []
+    async with ProcessRuntime(warm=1) as runtime:
+        await runtime.run(CodeRunRequest("1"))
+        monkeypatch.setattr(runtime._pool, "expect", lambda: woken.append(True))
+        runtime.expect_run()
+        assert woken == []
+        await anyio.sleep(0.02)
+        runtime.expect_run()
+        assert woken == [True]
+
+        async def during(_: dict[str, Any]) -> None:
+            await anyio.sleep(0.02)
+            runtime.expect_run()
+
+        await runtime.run(CodeRunRequest("await tools.during()", {"during": Binding("during", (), during)}))
+        assert woken == [True]
 
 
 @linux
