@@ -19,6 +19,7 @@ from typing import Protocol
 import anyio
 
 from codemode_bridge._frames import FrameDecoder, encode
+from codemode_bridge._processors import place
 from codemode_bridge._wire import HostWire, Ready
 from codemode_bridge._zygotes import HOUSE, ZygoteGone, ZygoteProcess
 
@@ -67,6 +68,14 @@ class Child(Protocol):
 
     def came(self) -> None:
         """It is ready."""
+        ...
+
+    def keep_apart(self) -> None:
+        """Have those that are forked from now on keep off the host's processor."""
+        ...
+
+    def spread(self) -> None:
+        """Have this one, and those that are forked from now on, use all processors."""
         ...
 
     def end(self) -> None:
@@ -160,7 +169,7 @@ def bridge_pair() -> tuple[socket.socket, socket.socket]:
 class ForkedChild:
     """A child of the zygote."""
 
-    __slots__ = ("_ended", "_number", "_zygote", "bridge", "pid", "sealed", "wire")
+    __slots__ = ("_ended", "_number", "_spread", "_zygote", "bridge", "pid", "sealed", "wire")
 
     def __init__(self, zygote: ZygoteProcess) -> None:
         """Ask for it; it is on its way when this returns.
@@ -178,6 +187,7 @@ class ForkedChild:
             theirs.close()
         self._zygote = zygote
         self._ended = False
+        self._spread = False
         self.bridge = ours
         self.wire = HostWire()
         self.pid = 0
@@ -190,6 +200,16 @@ class ForkedChild:
     def came(self) -> None:
         """Its zygote works."""
         self._zygote.proven = True
+
+    def keep_apart(self) -> None:
+        """Have those that are forked from now on keep off the host's processor."""
+        self._zygote.keep_apart()
+
+    def spread(self) -> None:
+        """Have this one, and those that are forked from now on, use all processors."""
+        self._zygote.spread()
+        if self._zygote.was_apart and not self._spread and not self._ended:
+            self._spread = place(self.pid, apart=False)
 
     def _kill(self) -> bool:
         if self._ended:

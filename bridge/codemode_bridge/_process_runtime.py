@@ -23,6 +23,7 @@ from codemode_bridge import _zygotes
 from codemode_bridge._children import Child, ForkedChild, read_answer
 from codemode_bridge._contract import CodeRunRequest, CodeRunResult, LayerReport, RunError, Usage
 from codemode_bridge._pool import ChildPool
+from codemode_bridge._processors import PROCESSORS
 from codemode_bridge._session import Session
 from codemode_bridge._spawn import SpawnedChild
 from codemode_bridge._zygotes import HOUSE, ZygoteGone
@@ -34,9 +35,6 @@ Start = Literal["fork", "spawn"]
 # A zygote that was just started imports first.
 _REPORT_SECONDS = 60.0
 CLOSED = "runtime disposed"
-
-# After so long a rest the processors are free, and the caches cold.
-_RESTED_SECONDS = 0.002
 
 
 class ProcessRuntime:
@@ -68,7 +66,6 @@ class ProcessRuntime:
         self._closing = CancelSignal()
         self._unsealed_seen = False
         self._running = 0
-        self._rests_since = 0.0
         _OPEN.add(self)
 
     @property
@@ -150,7 +147,7 @@ class ProcessRuntime:
 
     def expect_run(self) -> None:
         """A run will be asked for at once, as far as the caller knows: after a rest, a child is woken meanwhile."""
-        if not self._running and time.monotonic() - self._rests_since > _RESTED_SECONDS:
+        if PROCESSORS.rested():
             self._pool.expect()
 
     async def _run(self, request: CodeRunRequest, *, unrestricted: bool) -> CodeRunResult:
@@ -162,27 +159,33 @@ class ProcessRuntime:
         with self._lock:
             self._running += 1
         try:
-            session = await self._session(request, started, unrestricted)
-            result = await session.drive()
+            session = await self._driven(request, started, unrestricted)
             if session.lost:
                 # What ended it, such as the end of its zygote, may be about to end those that wait as well.
                 self._pool.clear()
-                result = await (await self._session(request, started, unrestricted)).drive()
-            return result
+                session = await self._driven(request, started, unrestricted)
+            return session.result()
         finally:
             with self._lock:
                 self._running -= 1
-                self._rests_since = time.monotonic()
 
-    async def _session(self, request: CodeRunRequest, started: float, unrestricted: bool) -> Session:
-        return Session(
-            await self._sealed_child(),
+    async def _driven(self, request: CodeRunRequest, started: float, unrestricted: bool) -> Session:
+        """Run the program once; -> the session, which is over."""
+        child = await self._sealed_child()
+        session = Session(
+            child,
             request,
             started=started,
             closing=self._closing,
             meanwhile=self._pool.refill,
             unrestricted=unrestricted,
         )
+        PROCESSORS.begin(child)
+        try:
+            await session.drive()
+        finally:
+            PROCESSORS.end(child)
+        return session
 
     async def _sealed_child(self) -> Child:
         child = await self._pool.take()

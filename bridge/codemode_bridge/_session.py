@@ -114,7 +114,7 @@ class Session:
 
     # -- the spine ----------------------------------------------------------------------------------------------
 
-    async def drive(self) -> CodeRunResult:
+    async def drive(self) -> None:
         """Run the program to its end, whatever that is."""
         request, child = self._request, self._child
         stop = self._closing if request.cancel is None else CancelSignal.any(request.cancel, self._closing)
@@ -137,7 +137,6 @@ class Session:
             for submitted in self._calls.values():
                 if isinstance(submitted, AwaitedCall):
                     submitted.drop()
-        return self._result()
 
     async def _listen_with_tasks(self) -> None:
         async with anyio.create_task_group() as self._tasks:
@@ -372,7 +371,8 @@ class Session:
         killed = end.status is None or (os.WIFSIGNALED(end.status) and os.WTERMSIG(end.status) == signal.SIGKILL)
         self.lost = killed and self._child.wire.frames == 1 and self._decoder.fault() is None
 
-    def _result(self) -> CodeRunResult:
+    def result(self) -> CodeRunResult:
+        """What came of it, once `drive` is over."""
         outcome = self._outcome
         assert outcome is not None
         done = outcome if isinstance(outcome, Done) else Done(False, None, outcome, (), ())

@@ -55,6 +55,12 @@ class SpawnedChild:
     def came(self) -> None:
         """Nothing is learned from that: the next one starts anew."""
 
+    def keep_apart(self) -> None:
+        """Nothing is forked from it."""
+
+    def spread(self) -> None:
+        """It has all processors that the host has."""
+
     def _kill(self) -> bool:
         with self._lock:
             if self._ended:

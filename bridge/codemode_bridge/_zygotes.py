@@ -24,6 +24,8 @@ import threading
 import time
 from typing import Final
 
+from codemode_bridge._processors import place
+
 _BRIDGE_FD, _CONTROL_FD = 3, 4
 # The string hash seed is the zygote's, so a zygote does not serve for ever.
 FORKS_PER_ZYGOTE: Final = 1000
@@ -124,6 +126,8 @@ class ZygoteProcess:
         """Children that were asked for and not buried or reaped yet."""
         self.proven = False
         """A child of it was ready."""
+        self.apart = self.was_apart = False
+        """It keeps off the host's processor, or did so once: then a child of it may."""
         self.retired = False
         self.killed = False
         self._ended = False
@@ -168,6 +172,19 @@ class ZygoteProcess:
         """
         with self._lock:
             self._send(b"p0", answer)
+
+    def keep_apart(self) -> None:
+        """Have it, and what it forks from now on, keep off the host's processor (see `_processors`)."""
+        with self._lock:
+            # One that has just started may be about to change its user: then we could not take this back.
+            if self.proven and not self.apart and not self._ended:
+                self.apart = self.was_apart = place(self.pid, apart=True)
+
+    def spread(self) -> None:
+        """Have it, and what it forks from now on, use all processors."""
+        with self._lock:
+            if self.apart and not self._ended:
+                self.apart = not place(self.pid, apart=False)
 
     def _send(self, message: bytes, descriptor: int | None = None) -> None:
         if self._ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -190,9 +191,11 @@ def flipping(root: Path) -> Iterator[threading.Event]:
                 (root / "dir").symlink_to("..")
                 (root / "dir").unlink()
                 os.rename(root / "moved", root / "dir")
-            except OSError:  # a write made the directory anew in that moment
-                shutil.rmtree(root / "dir", ignore_errors=True)
-                os.rename(root / "moved", root / "dir")
+            except OSError:  # a write made the directory anew in that moment, and may do so again
+                while (root / "moved").exists():
+                    shutil.rmtree(root / "dir", ignore_errors=True)
+                    with contextlib.suppress(OSError):
+                        os.rename(root / "moved", root / "dir")
 
     thread = threading.Thread(target=flip)
     thread.start()
